@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.sagemaker import confusion
 from sagemaker_debug_ext.rules.sagemaker.confusion import Confusion
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
-from support.rule_trials import TRAIN, fired_at
+from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at
 
 ANSWERS = st.builds(
     lambda pairs, dtype, kept: {
@@ -174,3 +174,33 @@ def test_impossible_classes_end_the_rule_with_an_error(make_trial, ids, number):
     evaluation.run()
     assert evaluation.statuses[0].status == "Error"
     assert "classes from 0 to" in evaluation.statuses[0].details
+
+
+def keras_steps(targets, answers, loss):
+    return {(TRAIN, step): {"labels": targets, "predictions": answers, "loss": loss} for step in range(3)}
+
+
+LABELS = np.arange(30) % 3
+SHARES = np.full((30, 3), 0.1) + 0.7 * np.eye(3)[LABELS]
+
+
+@pytest.mark.parametrize("rule", ["Confusion", "ClassImbalance"])
+@pytest.mark.parametrize(
+    ("targets", "answers", "fires"),
+    [
+        (np.eye(3)[LABELS], SHARES, False),
+        (np.eye(3)[LABELS], SHARES[::-1], True),
+        (LABELS[:, None], SHARES, False),
+        (LABELS.astype(np.float32), SHARES[::-1], True),
+        (np.linspace(-9, 99, 30)[:, None], np.linspace(0, 1, 30)[:, None], False),
+    ],
+    ids=["one-hot", "one-hot, wrong", "indices", "indices, wrong", "quantities"],
+)
+def test_keras_labels_may_be_one_hot_or_numbers(run_rule, make_trial, rule, targets, answers, fires):
+    """One-hot labels and scores of several classes are read as classes, and quantities give no verdict."""
+    is_one_hot = targets.shape == answers.shape
+    classes = targets.argmax(1) if is_one_hot else LABELS
+    loss = float(-np.log(answers[np.arange(30), classes]).mean()) if answers.shape[1] > 1 else 7.0
+    trial = make_trial(keras_steps(targets, answers, loss), collections=KERAS_COLLECTIONS)
+    parameters = {"samples": 20} if rule == "ClassImbalance" else {}
+    assert bool(run_rule(rule, trial, **parameters)) == fires

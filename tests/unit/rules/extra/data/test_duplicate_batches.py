@@ -7,9 +7,11 @@ import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.extra.data import duplicate_batches
+from sagemaker_debug_ext.store.format.keys import program_key
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
-from support.rule_trials import EVAL, TRAIN, steps_of, steps_with
+from support.rule_trials import EVAL, TRAIN, MemoryJob, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 
@@ -88,3 +90,34 @@ def test_samples_of_evaluation_are_kept_up_to_a_limit(make_trial, monkeypatch):
     rule = create_rule("DuplicateBatches", trial, {"unless_all": True})
     list(evaluate([rule], trial))
     assert len(rule._of_evaluation["Net_input_0"]) == 120
+
+
+def loader_trial(num_workers, is_pair, learns=True):
+    """Return a trial whose batches come in pairs or not, and whose record has a number of loading processes."""
+    rng, job = np.random.default_rng(0), MemoryJob()
+    for step in range(24):
+        if step == 0 or not (is_pair and step % 2):
+            batch = rng.normal(size=(8, 6))
+        weight = np.ones((2, 2)) * (step if learns else step // 2)
+        job.write(TRAIN, step, {"Net_input_0": batch, "Net_fc.weight": weight})
+    record = ProgramRecord(framework="PyTorch", num_workers=num_workers)
+    job.backend.write(program_key("worker_0"), (record.to_json().encode(),))
+    job.end()
+    return job.open()
+
+
+@pytest.mark.parametrize(
+    ("num_workers", "is_pair", "learns", "fires"),
+    [
+        (2, True, True, True),
+        (2, False, True, False),
+        (0, True, True, False),  # one process draws no number twice, so the script does
+        (None, True, True, False),
+        (2, True, False, False),  # two passes for each update
+    ],
+)
+def test_processes_that_draw_the_same_numbers_fire(run_rule, num_workers, is_pair, learns, fires):
+    """Batches in pairs fire if several processes load them, and an update lies between."""
+    issues = run_rule("DuplicateBatches", loader_trial(num_workers, is_pair, learns), window=20, max_share_percent=20)
+    assert bool(issues) == fires
+    assert all("draw the same random numbers" in issue.message for issue in issues)

@@ -7,7 +7,9 @@ import pytest
 
 from sagemaker_debug_ext.rules.extra.layers import train_eval_mixup
 from sagemaker_debug_ext.rules.extra.layers.train_eval_mixup import drops, drops_by_chance, is_centred_on
-from support.rule_trials import EVAL, TRAIN, first_cause
+from sagemaker_debug_ext.store.format.keys import program_key
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from support.rule_trials import EVAL, TRAIN, MemoryJob, first_cause
 
 RNG = np.random.default_rng(0)
 
@@ -82,3 +84,24 @@ def test_in_a_large_model_dropout_is_looked_for_in_some_tensors(run_rule, monkey
     output = np.maximum(RNG.normal(size=(8, 8)), 0).astype(np.float32)
     assert run_rule("TrainEvalMixup", {(EVAL, 0): {f"layer{number}_output_0": output for number in range(200)}}) == []
     assert 0 < len(compared) <= train_eval_mixup.MAX_LOOKED_AT * train_eval_mixup.MAX_OTHERS
+
+
+@pytest.mark.parametrize(
+    ("model_trains", "layer_trains", "fires"),
+    [(False, False, True), (True, False, False), (True, True, False)],
+)
+def test_record_tells_whether_a_layer_that_never_drops_was_set_to_evaluation(
+    run_rule, model_trains, layer_trains, fires
+):
+    """With its whole model that is a fault, alone it is on purpose, and one set to train may have probability 0."""
+    job, values = MemoryJob(), np.random.default_rng(0).normal(size=(16, 8))
+    for step in range(6):
+        job.write(TRAIN, step, {"1_input_0": values, "1_output_0": values})
+    layers = (
+        LayerRecord(name="Net", type="Net", is_training=model_trains),
+        LayerRecord(name="1", type="Dropout", is_training=layer_trains),
+    )
+    record = ProgramRecord(framework="PyTorch", layers=layers)
+    job.backend.write(program_key("worker_0"), (record.to_json().encode(),))
+    job.end()
+    assert bool(run_rule("TrainEvalMixup", job.open())) == fires

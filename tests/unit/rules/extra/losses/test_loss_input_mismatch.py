@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import kind_by_value
+from sagemaker_debug_ext.rules.inference.losses import LossObservation
 from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
@@ -107,3 +110,12 @@ def test_a_sum_may_fall_late(run_rule, patience, fires):
         tensors = {"MSELoss_input_0": scores, "MSELoss_input_1": targets}
         steps.append({**tensors, "MSELoss_output_0": float(np.square(scores - targets).sum()) + 1e-3})
     assert bool(run_rule("LossInputMismatch", steps_of(steps), patience_running=patience)) == fires
+
+
+@pytest.mark.parametrize(("spread", "kind"), [(1e-3, None), (3.0, "CrossEntropy")])
+def test_kind_when_scores_and_probabilities_give_the_same_loss_then_is_unknown(spread, kind):
+    """Predictions that are all alike suit both, so that their loss tells nothing."""
+    scores = np.exp(RNG.normal(size=(60, 4)) * spread)
+    scores /= scores.sum(axis=1, keepdims=True)
+    loss = LossObservation("loss", 0.0, scores, np.arange(60) % 4)
+    assert kind_by_value(attrs.evolve(loss, value=loss.cross_entropy())) == kind

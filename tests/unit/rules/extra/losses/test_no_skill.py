@@ -8,7 +8,7 @@ import pytest
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
-from support.rule_trials import GLOBAL, TRAIN, classification_steps, fired_at, loss_tensors, steps_of
+from support.rule_trials import EVAL, GLOBAL, TRAIN, classification_steps, fired_at, loss_tensors, steps_of
 
 
 @pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.02, True), (0.3, False)])
@@ -158,3 +158,14 @@ def test_steps_before_the_window_do_not_count(run_rule):
     """A bad start is forgotten once the latest twenty steps have skill."""
     steps = {**classification_steps(-9.0), **{k: v for k, v in classification_steps(3.0).items() if k[1] >= 40}}
     assert run_rule("NoSkill", steps) == []
+
+
+@pytest.mark.parametrize(("skill", "fires"), [(3.0, False), (0.0, True)])
+def test_skill_in_evaluation_counts_where_dropout_makes_training_poor(run_rule, skill, fires):
+    """Validation with skill shows that the model has learnt; validation without skill does not."""
+    steps = {}
+    for (_, number), tensors in classification_steps(0.0).items():
+        if number % 2:
+            steps[EVAL, number] = classification_steps(skill)[TRAIN, number]
+        steps[TRAIN, number] = tensors
+    assert bool(run_rule("NoSkill", steps)) == fires
