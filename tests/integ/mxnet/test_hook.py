@@ -371,7 +371,7 @@ class TestValues:
         for _ in range(2):
             net(mx.nd.ones((1,)))
         assert open_trial(hook).tensor_names() == ["echo0_plain"]
-        assert [record.message for record in caplog.records] == [
+        assert [record.message for record in caplog.records][:1] == [
             "parameter 'echo0_rows' is not saved, as its storage is row_sparse"
         ]
 
