@@ -1,7 +1,7 @@
 """Automatic capture: put ``import sagemaker_debug_ext.auto`` at the top of a training script.
 
-The hook configuration file selects the tensors; without such a file no tensors are captured. System metrics are
-recorded if the environment variable ``SAGEMAKER_DEBUG_EXT_PROFILE`` names a folder for them. Run as a program, the
+The hook configuration file selects the tensors; without such a file no tensors are captured. System metrics and steps
+are recorded if the environment variable ``SAGEMAKER_DEBUG_EXT_PROFILE`` names a folder for them. Run as a program, the
 module captures an unmodified script, ``python -m sagemaker_debug_ext.auto train.py --epochs 5``, or an unmodified
 module, ``python -m sagemaker_debug_ext.auto -m package.train --epochs 5``.
 """
@@ -17,7 +17,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.auto import attach
 from sagemaker_debug_ext.hooks.auto.scripts import NoProgramError, prepare_module, prepare_script
 from sagemaker_debug_ext.hooks.options.config_file import CONFIG_PATH_VARIABLE
-from sagemaker_debug_ext.profiler.sampler.launcher import PROFILE_VARIABLE, start_sampler_from_environment
+from sagemaker_debug_ext.profiler.start import start_profiling_from_environment
 
 _EXIT_USAGE: Final = 2
 
@@ -35,8 +35,7 @@ except DebugExtError as error:
         raise
     _refuse(error)
 
-if PROFILE_VARIABLE in os.environ:
-    start_sampler_from_environment()
+start_profiling_from_environment()
 
 if __name__ == "__main__":
     del sys.argv[0]

@@ -24,7 +24,7 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run(actions: Any) -> None:
-    summary = "Run a command and record system metrics of this machine meanwhile."
+    summary = "Run a command and record its training steps and the system metrics of this machine meanwhile."
     parser = _arguments.add_command(actions, "run", summary, run_command)
     parser.add_argument("--output", default="profiler-output", help="folder to write (default: %(default)s)")
     parser.add_argument(
@@ -76,15 +76,18 @@ def _add_trace(actions: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Run a command with a sampler, and return its exit code, or 128 and the number of its signal."""
+    import os
     import subprocess
 
     from sagemaker_debug_ext.profiler.sampler import start_sampler
+    from sagemaker_debug_ext.profiler.timeline.start import timeline_environment
 
     words = arguments.program[1:] if arguments.program[0] == "--" else arguments.program
     sampler = start_sampler(arguments.output, arguments.interval_millis)
     code = None
     try:
-        code = subprocess.run(words, check=False).returncode  # noqa: S603 - the user's own command
+        environment = timeline_environment(arguments.output, os.environ)
+        code = subprocess.run(words, check=False, env=environment).returncode  # noqa: S603 - the user's own command
     finally:
         sampler.stop(code)
     return code if code >= 0 else 128 - code

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
+from sagemaker_debug_ext.profiler.timeline.current import current_timeline
+
 
 class ProfilerCalls:
-    """Answers the profiler methods of `smdebug` hooks as in a job without a profiler."""
+    """Answers the profiler methods of `smdebug` hooks; without a timeline as in a job without a profiler."""
 
-    def record_trace_events(self, *_: Any, **__: Any) -> None:
-        """Do nothing: without a profiler there is no timeline to add an event to."""
+    def record_trace_events(
+        self,
+        timestamp: float,
+        training_phase: str = "",
+        op_name: str = "",
+        phase: str = "X",
+        duration: float = 1,
+        **kwargs: Any,
+    ) -> None:
+        """Add an event to the timeline of this process, if its steps are timed.
+
+        Args:
+            timestamp: Start, in seconds since 1970.
+            training_phase: What kind of event it is.
+            op_name: Name of the event.
+            phase: ``X``; other kinds of events are left out.
+            duration: Length in seconds.
+            kwargs: Further facts, such as ``step_num``.
+        """
+        timeline = current_timeline()
+        if timeline is not None and phase == "X":
+            start_ns = timeline.to_clock(timestamp)
+            timeline.add(training_phase, op_name, start_ns, start_ns + int(duration * 1e9), kwargs)
 
     def should_save_dataloader_metrics(self, metrics_name: str) -> bool:  # noqa: ARG002 - smdebug's signature
-        """Return False: without a profiler no data loader metrics are saved."""
+        """Return False: data loaders are timed without being asked."""
         return False

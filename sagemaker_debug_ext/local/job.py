@@ -39,6 +39,7 @@ from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_e
 from sagemaker_debug_ext.local.profiling import LocalProfilerEvaluation, profiler_folder, start_job_sampler
 from sagemaker_debug_ext.local.source import install_source
 from sagemaker_debug_ext.local.sync import ArtifactSync
+from sagemaker_debug_ext.profiler.timeline.start import timeline_environment
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
@@ -343,6 +344,8 @@ class LocalTrainingJob:
             python=self._plan.python,
             inherited=self._plan.inherited,
         )
+        if self.profiler_path is not None:
+            environment = timeline_environment(self.profiler_path, environment)
         process = JobProcess(
             self._plan.command,
             cwd=self._folder.code,

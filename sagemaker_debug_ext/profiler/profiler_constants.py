@@ -19,6 +19,16 @@ PT_DATALOADER_WORKER: Final = "DataLoaderWorker"
 PT_DATALOADER_ITER: Final = "DataLoaderIter"
 PT_DATALOADER_INITIALIZE: Final = "DataLoaderIterInitialize"
 TF_DATALOADER_ITER: Final = "DataIterator"
+LAUNCHED_AT: Final = "cpu_thread_start_time"
+"""When the host started a kernel, in microseconds since 1970, among the facts of its event."""
+
+ALLOCATED_BYTES: Final = "allocated_bytes"
+"""What PyTorch had allocated on a GPU when a step ended, among the facts of some steps; not of smdebug."""
+
+DEVICE: Final = "device"
+DEVICE_BYTES: Final = "device_bytes"
+STEP_ON_GPU: Final = "StepOnGPU-dev:"
+"""Phase of the parts of steps on a GPU, before its number; not of smdebug."""
 
 ENV_TIME_BUFFER: Final = "TIME_BUFFER_MICROSECONDS"
 TIME_BUFFER_DEFAULT: Final = 3 * 60 * 1_000_000

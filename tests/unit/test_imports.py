@@ -103,7 +103,7 @@ ALLOWED = {
     "rule_configs": {"config", "catalog"},
     "sdk": {"config", "catalog", "requests", "store", "trials", "watch"},
     "store": set(),
-    "hooks": {"config", "catalog", "store"},
+    "hooks": {"config", "catalog", "profiler", "store"},
     "trials": {"config", "store"},
     "analysis": {"trials"},
     "core": {"config", "store", "trials"},
@@ -227,6 +227,8 @@ ALLOWED_WITHIN = {
         "analysis": PROFILER_READERS | {"format", "profiler_constants", "profiler_files", "python_profile_utils"},
         "rules": {"format", "open_readers", "profiler_constants", "profiler_files", "trace_event_file_parser"},
         "sampler": {"format"},
+        "start": {"sampler", "timeline"},
+        "timeline": {"format", "profiler_constants"},
         "trace_export": {"format", "open_readers", "trace_event_file_parser"},
     },
 }

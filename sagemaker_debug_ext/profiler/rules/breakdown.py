@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from sagemaker_debug_ext.profiler.profiler_constants import STEP_ON_GPU
 from sagemaker_debug_ext.profiler.trace_event_file_parser import TraceEvent
 
 _STEP: Final = "Step:"
@@ -71,7 +72,7 @@ class FrameworkBreakdown:
         phase = event.event_phase
         if phase.startswith(_STEP):
             self._phases[phase] += event.duration
-        elif phase.startswith((_CPU, _GPU)):
+        elif phase.startswith((_CPU, _GPU, STEP_ON_GPU)):
             pass
         elif event.file_type == "HorovodMetrics":
             self._horovod[event.event_name] += event.duration

@@ -12,17 +12,14 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from types import TracebackType
 from typing import Final
 
-from sagemaker_debug_ext.errors import DebugExtError, MissingDependencyError
+from sagemaker_debug_ext.errors import MissingDependencyError
 from sagemaker_debug_ext.profiler.sampler.settings import SamplerSettings
 
 _LOG: Final = logging.getLogger(__name__)
-PROFILE_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_PROFILE"
 _CHILD: Final = "sagemaker_debug_ext.profiler.sampler.child"
-_HOST_VARIABLE: Final = "SM_CURRENT_HOST"  # algo-<number> in jobs of SageMaker
 _MAX_RESTARTS: Final = 3
 _RETRY_SECONDS: Final = 1.0
 _STOP_SECONDS: Final = 10.0
@@ -50,28 +47,6 @@ def start_sampler(output_path: str | os.PathLike[str], interval_millis: int = 50
     sampler = Sampler(SamplerSettings(output_path=output_path, interval_millis=interval_millis, node=node))
     sampler.start()
     return sampler
-
-
-def start_sampler_from_environment(environment: Mapping[str, str] | None = None) -> Sampler | None:
-    """Start the sampler that ``SAGEMAKER_DEBUG_EXT_PROFILE`` asks for by naming a folder ``profiler-output``.
-
-    A wrong value or a missing package is logged, and the script goes on without a sampler.
-
-    Args:
-        environment: Environment variables; those of the process by default.
-
-    Returns:
-        The sampler; None if nothing asks for it, or if it cannot be started.
-    """
-    variables = os.environ if environment is None else environment
-    path = variables.get(PROFILE_VARIABLE)
-    if not path:
-        return None
-    try:
-        return start_sampler(path, node=variables.get(_HOST_VARIABLE, "algo-1"))
-    except (DebugExtError, OSError) as error:
-        _LOG.warning("%s=%s has no effect: %s", PROFILE_VARIABLE, path, error)
-        return None
 
 
 class Sampler:

@@ -11,7 +11,7 @@ from support.profiler import unpack
 def test_examples_when_run_one_after_the_other_then_do_what_they_say(tmp_path, monkeypatch, capsys):
     """A reader may paste the examples in order."""
     monkeypatch.chdir(unpack(tmp_path) / "gpu_two_nodes")
-    names = run_guide("docs/profiling.md", 4)
+    names = run_guide("docs/profiling.md", 5)
     assert len(names["system"]) == 1200
     printed = capsys.readouterr().out
     assert "algo-2" in printed

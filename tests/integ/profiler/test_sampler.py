@@ -17,12 +17,12 @@ from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.local import run_training_job
 from sagemaker_debug_ext.profiler import LocalSystemMetricsReader
 from sagemaker_debug_ext.profiler.sampler import start_sampler
-from sagemaker_debug_ext.profiler.sampler.launcher import start_sampler_from_environment
+from sagemaker_debug_ext.profiler.start import start_profiling_from_environment
+from support.timelines import count_phases
 
 TRAINER = """
 import sys, time
 from sagemaker_debug_ext.profiler.sampler import start_sampler
-from sagemaker_debug_ext.profiler.sampler.launcher import start_sampler_from_environment
 sampler = start_sampler(sys.argv[1], 100)
 print("started", flush=True)
 while True:
@@ -187,7 +187,11 @@ def test_local_job_when_its_profiler_is_not_disabled_then_is_sampled(profiler, i
     """Local jobs have system metrics where AWS puts them, unless the request disables the profiler."""
     source = tmp_path / "src"
     source.mkdir()
-    (source / "train.py").write_text("import time; time.sleep(1.5)\n")
+    (source / "train.py").write_text(
+        "import time\n"
+        "from sagemaker_debug_ext.profiler.timeline import profile_phase\n"
+        "with profile_phase('load'):\n    time.sleep(1.5)\n"
+    )
     members = {} if profiler is None else {"ProfilerConfig": profiler}
     job = run_training_job(request(source=str(source), **members), tmp_path / "work", check=False)
     if not is_sampled:
@@ -196,6 +200,7 @@ def test_local_job_when_its_profiler_is_not_disabled_then_is_sampled(profiler, i
     assert job.profiler_path is not None
     assert last_words(job.profiler_path)["exit_code"] == 0
     assert events(job.profiler_path)
+    assert count_phases(job.profiler_path) == {"load": 1}
     if profiler:
         assert job.profiler_path == tmp_path / "work" / "s3" / "bucket" / "prof" / "job" / "profiler-output"
 
@@ -232,5 +237,5 @@ def test_script_when_the_environment_names_a_folder_then_is_sampled(tmp_path):
 @pytest.mark.parametrize("path", ["s3://bucket/x", ""])
 def test_environment_when_its_value_is_wrong_then_nothing_is_sampled_and_nothing_raised(path, caplog):
     """A training script never fails because it cannot be sampled."""
-    assert start_sampler_from_environment({"SAGEMAKER_DEBUG_EXT_PROFILE": path}) is None
+    assert start_profiling_from_environment({"SAGEMAKER_DEBUG_EXT_PROFILE": path}) is None
     assert ("has no effect" in caplog.text) == bool(path)

@@ -68,7 +68,14 @@ class Dataloader(ProfilerRule):
 
     @property
     def _num_loaders(self) -> int:
-        return math.floor(float(np.median([len(processes) for processes in self._seconds.values()] or [0])))
+        seen = math.floor(float(np.median([len(processes) for processes in self._seconds.values()] or [0])))
+        # Recorded events may be those of the training process alone, which waits for its workers.
+        return max(seen, int(self._facts.get("num_workers", 0))) if self._is_one_per_worker else seen
+
+    @property
+    def _is_one_per_worker(self) -> bool:
+        """Return whether each worker was seen to load by one process only."""
+        return all(len(processes) == len({node for node, _ in processes}) for processes in self._seconds.values())
 
     @property
     def _cores_per_process(self) -> float:
