@@ -1,0 +1,137 @@
+"""The pairs of this suite: origin and fault of each program, and the causes that count as right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PROGRAMS: Final = Path(__file__).parent / "programs"
+"""Folder of the programs. Each takes ``--fixed``, and ends with a line ``RESULT <metric> <number>``."""
+
+FRAMEWORKS: Final = ("pytorch", "keras", "xgboost")
+
+
+class Pair(NamedTuple):
+    """A buggy program and its fix.
+
+    Attributes:
+        name: Name of the script in `PROGRAMS`, without its ending. Its docstring tells fault and fix.
+        origin: Where the program was published, for example ``"StackOverflow 12345678"``.
+        framework: One of `FRAMEWORKS`.
+        causes: Names in `sagemaker_debug_ext.rules.causes.CAUSES` that count as right. The first names the fault best.
+            They were written down before the program was first evaluated.
+    """
+
+    name: str
+    origin: str
+    framework: str
+    causes: tuple[str, ...]
+
+
+PAIRS: Final = [
+    Pair("gh_bkitano_llama_from_scratch_5", "GitHub bkitano/llama-from-scratch#5", "pytorch", ("loss or output",)),
+    Pair("gh_deepset_ai_farm_229", "GitHub deepset-ai/FARM#229", "pytorch", ("loss or output",)),
+    Pair(
+        "gh_docf_multispectral_object_detection_77",
+        "GitHub DocF/multispectral-object-detection#77",
+        "pytorch",
+        ("parameters not trained",),
+    ),
+    Pair("gh_ivadomed_ivadomed_55", "GitHub ivadomed/ivadomed#55", "pytorch", ("learning rate too low",)),
+    Pair("gh_jiwei0921_conet_3", "GitHub jiwei0921/CoNet#3", "pytorch", ("loss or output",)),
+    Pair(
+        "gh_juntang_zhuang_laddernet_1",
+        "GitHub juntang-zhuang/LadderNet#1",
+        "pytorch",
+        (
+            "learning rate too high",
+            "exploding gradients",
+        ),
+    ),
+    Pair("gh_lucidrains_coca_pytorch_6", "GitHub lucidrains/CoCa-pytorch#6", "pytorch", ("parameters not trained",)),
+    Pair(
+        "gh_mac_automl_rethinking_nas_17",
+        "GitHub MAC-AutoML/rethinking_performance_estimation_in_NAS#17",
+        "pytorch",
+        ("sampling",),
+    ),
+    Pair(
+        "gh_marcovaldong_lstmp_2",
+        "GitHub Marcovaldong/lstmp.pytorch#2",
+        "pytorch",
+        (
+            "exploding gradients",
+            "not finite",
+            "learning rate too high",
+        ),
+    ),
+    Pair(
+        "gh_noahvl_explaining_in_style_9",
+        "GitHub NoahVl/Explaining-In-Style-Reproducibility-Study#9",
+        "pytorch",
+        ("labels",),
+    ),
+    Pair("gh_pytorch_pytorch_2421", "GitHub pytorch/pytorch#2421", "pytorch", ("not finite",)),
+    Pair("gh_pytorch_pytorch_715", "GitHub pytorch/pytorch#715", "pytorch", ("parameters not trained",)),
+    Pair(
+        "gh_rinongal_textual_inversion_98",
+        "GitHub rinongal/textual_inversion#98",
+        "pytorch",
+        (
+            "learning rate too low",
+            "parameters not trained",
+        ),
+    ),
+    Pair("gh_rixwew_pytorch_fm_21", "GitHub rixwew/pytorch-fm#21", "pytorch", ("wrong mode",)),
+    Pair(
+        "gh_shaoxiongji_federated_learning_9", "GitHub shaoxiongji/federated-learning#9", "pytorch", ("loss or output",)
+    ),
+    Pair("gh_wolny_pytorch_3dunet_53", "GitHub wolny/pytorch-3dunet#53", "pytorch", ("wrong mode",)),
+    Pair(
+        "gh_yastrebksv_tenniscourtdetector_7",
+        "GitHub yastrebksv/TennisCourtDetector#7",
+        "pytorch",
+        ("gradients not reset",),
+    ),
+    Pair(
+        "gh_yhenon_pytorch_retinanet_3",
+        "GitHub yhenon/pytorch-retinanet#3",
+        "pytorch",
+        (
+            "not finite",
+            "learning rate too high",
+        ),
+    ),
+    Pair("gh_zdebruine_mmvae_39", "GitHub zdebruine/MMVAE#39", "pytorch", ("parameters not trained",)),
+    Pair(
+        "gh_guillaumegenthial_sequence_tagging_47",
+        "GitHub guillaumegenthial/sequence_tagging#47",
+        "keras",
+        ("learning rate too high",),
+    ),
+    Pair("gh_keras_team_keras_14729", "GitHub keras-team/keras#14729", "keras", ("loss or output",)),
+    Pair("gh_keras_team_keras_255", "GitHub keras-team/keras#255", "keras", ("inputs",)),
+    Pair("gh_keras_team_keras_2975", "GitHub keras-team/keras#2975", "keras", ("inputs",)),
+    Pair(
+        "gh_keras_team_keras_3687",
+        "GitHub keras-team/keras#3687",
+        "keras",
+        (
+            "loss or output",
+            "dead units",
+            "learning rate too high",
+            "exploding gradients",
+        ),
+    ),
+    Pair("gh_keras_team_keras_3752", "GitHub keras-team/keras#3752", "keras", ("initialisation",)),
+    Pair("gh_keras_team_keras_4784", "GitHub keras-team/keras#4784", "keras", ("loss or output",)),
+    Pair(
+        "gh_keras_team_keras_5992",
+        "GitHub keras-team/keras#5992",
+        "keras",
+        (
+            "loss or output",
+            "regularisation",
+        ),
+    ),
+]
