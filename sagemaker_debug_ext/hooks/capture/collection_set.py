@@ -85,8 +85,12 @@ class CollectionSet:
     @property
     def saved(self) -> set[str]:
         """Names of the collections to save: every collection if ``all`` is among those asked for."""
-        is_every = self._save_all or CollectionKeys.ALL in self._saved
-        return {*self._by_name, *self._saved} if is_every else set(self._saved)
+        return {*self._by_name, *self._saved} if self.saves_every else set(self._saved)
+
+    @property
+    def saves_every(self) -> bool:
+        """Whether every collection is saved, so that the script has not asked for each of them."""
+        return self._save_all or CollectionKeys.ALL in self._saved
 
     def __iter__(self) -> Any:
         return iter(self._by_name.values())

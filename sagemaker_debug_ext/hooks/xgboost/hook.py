@@ -264,7 +264,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if not wanted:
             return
         lacking = sorted(wanted & kind.lacking)
-        if lacking and kind.is_ensemble and not self.save_all:
+        if lacking and kind.is_ensemble and not self._collections.saves_every:
             self._refuse(f"collections must be of one model, and xgboost.cv trains several (got {', '.join(lacking)})")
         elif lacking:
             LOG.warning("%s stay empty: %s", ", ".join(lacking), kind.reason)
@@ -275,7 +275,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
     def _check_matrix(self, matrix: Any, needed: str, collection: str, kind: ModelKind) -> None:
         if matrix is None:
-            if self.save_all:
+            if self._collections.saves_every:
                 LOG.warning("collection %r stays empty: the hook has no %s", collection, needed)
             else:
                 self._refuse(f"{needed} must be given where collection {collection!r} is saved (got None)")

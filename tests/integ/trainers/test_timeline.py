@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.timelines import count_phases, run_script
 
 LIGHTNING = """
@@ -62,6 +64,7 @@ print(model.layer.weight.tolist())
 
 def test_lightning_when_it_fits_then_every_batch_is_a_step(tmp_path):
     """Two epochs of four batches, two of validation each, and a checkpoint each."""
+    pytest.importorskip("lightning")
     plain = run_script(LIGHTNING, None, [tmp_path / "a"])
     assert run_script(LIGHTNING, tmp_path / "out", [tmp_path / "b"]) == plain
     phases = count_phases(tmp_path / "out")
@@ -72,6 +75,7 @@ def test_lightning_when_it_fits_then_every_batch_is_a_step(tmp_path):
 
 def test_transformers_when_it_trains_then_every_batch_is_a_step(tmp_path):
     """Batches that are fetched ahead are counted once."""
+    pytest.importorskip("transformers")
     plain = run_script(TRANSFORMERS, None, [tmp_path / "a"])
     # The trainer prints its speed, too.
     assert run_script(TRANSFORMERS, tmp_path / "out", [tmp_path / "b"]).splitlines()[-1] == plain.splitlines()[-1]
