@@ -366,8 +366,8 @@ class HookContract:
         hook = make_hook(**self.arrays)
         self.attach(hook).train(3)
         hook.export_collections()
-        assert not create_trial(hook.out_dir).loaded_all_steps
         hook.save_scalar("final", 1.5)
+        assert not create_trial(hook.out_dir).loaded_all_steps
         hook.close()
         trial = create_trial(hook.out_dir)
         assert trial.loaded_all_steps

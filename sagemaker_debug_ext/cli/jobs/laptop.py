@@ -53,11 +53,13 @@ def add_parser(commands: Any) -> None:
 def serve(arguments: argparse.Namespace) -> int:
     """Run the server until it is interrupted."""
     import signal
+    import sys
     import threading
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # jobs are stopped, and S3 is saved
     with _server(arguments, _DEFAULT_PORT) as server:
         _output.write(server.export_lines())
+        sys.stdout.flush()  # a program at the other end of a pipe waits for these lines
         _output.say(f"SageMaker runs at {server.url}; jobs and S3 lie in {arguments.work_dir}; interrupt to stop")
         threading.Event().wait()
     return 0
