@@ -58,7 +58,7 @@ class JobReports:
             batch = [self._queue.get()]
             while not self._queue.empty() and len(batch) < _MAX_LINES:
                 batch.append(self._queue.get())
-            is_open = batch[-1] is not None
+            is_open = None not in batch  # events of a job that ends just now may come after it
             self._pass_on([item for item in batch if item is not None])
 
     def _pass_on(self, batch: list[tuple[float, Event]]) -> None:

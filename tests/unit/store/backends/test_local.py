@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import subprocess
 import threading
 import time
 
@@ -356,9 +357,16 @@ def test_watch_when_the_folder_comes_and_goes_then_follows(tmp_path):
     assert len(watch.look().objects) == 1
 
 
-def test_folders_when_nested_deeply_then_listed_and_watched_without_stack(tmp_path):
+@pytest.fixture
+def deep_root(tmp_path):
+    """A folder for deep trees. It is removed by a program that does not recurse, as `shutil.rmtree` of pytest does."""
+    yield tmp_path / "deep"
+    subprocess.run(["rm", "-rf", str(tmp_path / "deep")], check=True)
+
+
+def test_folders_when_nested_deeply_then_listed_and_watched_without_stack(deep_root):
     """A thousand and more folders, one in the other, are no trouble, nor is a path that the system cannot name."""
-    backend = LocalBackend(tmp_path)
+    backend = LocalBackend(deep_root)
     deep = "index/" + "a/" * 1100 + "b"
     backend.write(deep, (b"1",))
     backend.write("index/0/a", (b"1",))
