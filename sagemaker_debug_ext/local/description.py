@@ -25,6 +25,7 @@ MAX_REASON_LENGTH: Final = 1024
 FINAL_STATUSES: Final = frozenset({"Completed", "Failed", "Stopped"})
 
 _LOG: Final = logging.getLogger(__name__)
+_ROOM_TO_GROW: Final = 64 << 10  # bytes for transitions, rule statuses and a reason that a description gains in a job
 _NO_ACCOUNT: Final = "000000000000"
 _JOB_NAME: Final = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 _TIMES: Final = frozenset(
@@ -98,7 +99,8 @@ class Description:
         self, request: Mapping[str, Any], folder: JobFolder, on_change: Callable[[str, str, str], object]
     ) -> None:
         self._file = LocalBackend(folder.root)
-        self._name = folder.description.name
+        self._path = folder.description
+        self._reserve = folder.reserve
         self._on_change = on_change
         created = now()
         self._content: dict[str, Any] = {
@@ -155,14 +157,42 @@ class Description:
     def update(self, time: dt.datetime | None = None, **members: Any) -> None:
         """Set members and write the file.
 
-        A failure to write the file is logged and does not end the job, because the file is only for other readers.
+        A failure to write the file is logged and does not end the job, because the file is only for other readers. The
+        description of an ended job is then written to the reserved space.
         """
         self._content |= {**members, "LastModifiedTime": time or now()}
-        text = json.dumps(self._content, indent=2, default=_as_iso)
+        text = self._as_json()
         try:
-            write_object(self._file, self._name, [text.encode()])
+            write_object(self._file, self._path.name, [text])
         except SMDebugRuntimeError:
+            if self.status in FINAL_STATUSES and self._write_to_reserve(text):
+                return
             _LOG.warning("could not write the description of job %s", self._content["TrainingJobName"], exc_info=True)
+
+    def reserve(self) -> None:
+        """Reserve space for the description, so that a disk that fills up cannot hide how the job ended.
+
+        Raises:
+            OSError: There is no space.
+        """
+        self._reserve.write_bytes(bytes(2 * len(self._as_json()) + _ROOM_TO_GROW))
+
+    def release(self) -> None:
+        """Release the reserved space."""
+        self._reserve.unlink(missing_ok=True)
+
+    def _write_to_reserve(self, text: bytes) -> bool:
+        try:
+            with self._reserve.open("r+b") as file:  # written in place, which needs no further space
+                file.write(text)
+                file.truncate()
+            self._reserve.replace(self._path)
+        except OSError:
+            return False
+        return True
+
+    def _as_json(self) -> bytes:
+        return json.dumps(self._content, indent=2, default=_as_iso).encode()
 
 
 def _as_iso(value: Any) -> str:

@@ -79,6 +79,11 @@ class JobFolder:
         return self.root / "description.json"
 
     @property
+    def reserve(self) -> Path:
+        """The file that keeps space for the description while the job runs."""
+        return self.root / "description.reserve"
+
+    @property
     def lock(self) -> Path:
         """The lock file, which is locked while the process that runs the job is alive."""
         return self.root / "lock"

@@ -213,6 +213,29 @@ class LocalBackend(Backend):
                 finally:
                     os.close(descriptor)
 
+    def link(self, key: str, path: str | os.PathLike[str]) -> bool:
+        """Add an existing file under a second name instead of copying it; an object of that key is replaced.
+
+        Args:
+            key: The object's key.
+            path: A plain file. It must not be changed in place afterwards, because the object would change with it.
+
+        Returns:
+            Whether the file was linked. It is not on another file system, or on one without links; copy it then.
+        """
+        folder, _, name = check_key(key).rpartition("/")
+        temporary = name + _TEMPORARY_SUFFIX
+        try:
+            with OpenFolder(self.url, folder, create=True) as place:
+                os.link(path, temporary, dst_dir_fd=place, follow_symlinks=False)
+                with removed_at_end(temporary, place):  # replacing a link to the same file leaves both names
+                    if not is_file(temporary, place):
+                        return False
+                    os.replace(temporary, name, src_dir_fd=place, dst_dir_fd=place)
+        except OSError:
+            return False
+        return True
+
     def create(self, key: str, content: bytes = b"") -> bool:
         folder, _, name = check_key(key).rpartition("/")
         with OpenFolder(self.url, folder, create=True) as place:

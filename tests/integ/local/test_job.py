@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import copy
 import errno
 import shutil
@@ -30,6 +31,7 @@ from sagemaker_debug_ext.local import (
 )
 from sagemaker_debug_ext.looking import read_report
 from sagemaker_debug_ext.store.backends import Buffer, LocalBackend
+from sagemaker_debug_ext.store.format.keys import END_KEY
 from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -399,20 +401,76 @@ def test_job_outputs_on_a_full_disk_fail_the_job_clearly(
     make_request: MakeRequest, save_steps: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When tensors cannot be shipped the job fails with the file and the reason, and no index file lacks its data."""
-    write = LocalBackend.write
+    write, link = LocalBackend.write, LocalBackend.link
+
+    def is_full(backend: LocalBackend, key: str) -> bool:
+        return "debug-output" in backend.url and key.startswith("events/000000000002")
 
     def write_unless_full(self: LocalBackend, key: str, parts: Sequence[Buffer]) -> None:
-        if "debug-output" in self.url and key.startswith("events/000000000002"):
+        if is_full(self, key):
             raise OSError(errno.ENOSPC, "No space left on device")
         write(self, key, parts)
 
     monkeypatch.setattr(LocalBackend, "write", write_unless_full)
+    monkeypatch.setattr(LocalBackend, "link", lambda self, key, path: not is_full(self, key) and link(self, key, path))
     with pytest.raises(TrainingJobError, match=r"events/000000000002.*could not be written.*No space left on device"):
         run_training_job(make_request(save_steps), tmp_path)
     backend = LocalBackend(tmp_path / "s3/bucket/out/job-1/debug-output")
     events = {info.key.split("/")[1] for info in backend.list("events/")}
     assert {info.key.split("/")[-1].split("_")[0] for info in backend.list("index/")} <= events
     assert not has_ended(backend)
+
+
+def test_job_when_it_saves_tensors_then_they_are_on_disk_once(
+    make_request: MakeRequest, save_steps: str, tmp_path: Path
+) -> None:
+    job = run_training_job(make_request(save_steps), tmp_path)
+    source = job.folder / "opt/ml/output/tensors"
+    backend = trial_backend(job)
+    shipped = [info.key for info in backend.list() if info.key != END_KEY]
+    assert len(shipped) == 9  # collections, and an event file and an index file of each of 4 steps
+    assert all((source / key).samefile(backend.root / key) for key in shipped)
+
+
+@pytest.mark.parametrize(("exit_code", "status"), [(0, "Completed"), (3, "Failed")])
+def test_job_when_the_disk_is_full_for_its_description_then_other_processes_read_how_it_ended(
+    make_request: MakeRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int, status: str
+) -> None:
+    write = LocalBackend.write
+
+    def write_unless_full(self: LocalBackend, key: str, parts: Sequence[Buffer]) -> None:
+        if key == "description.json" and b"TrainingStartTime" in bytes(parts[0]):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, key, parts)
+
+    monkeypatch.setattr(LocalBackend, "write", write_unless_full)
+    with contextlib.suppress(TrainingJobError):
+        run_training_job(make_request(f"raise SystemExit({exit_code})"), tmp_path)
+    description = describe_training_job("job-1", tmp_path)
+    assert description["TrainingJobStatus"] == status
+    assert [transition["Status"] for transition in description["SecondaryStatusTransitions"]][-2:] == [
+        "Uploading",
+        status,
+    ]
+    assert ("AlgorithmError: exit code 3" in description.get("FailureReason", "")) == (status == "Failed")
+    assert not (tmp_path / "jobs/job-1/description.reserve").exists()
+
+
+def test_job_when_there_is_no_space_for_its_description_then_it_does_not_start(
+    make_request: MakeRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_bytes = Path.write_bytes
+
+    def write_unless_full(self: Path, data: bytes) -> int:
+        if self.name == "description.reserve":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write_bytes(self, data)
+
+    request = make_request("print(1)")
+    monkeypatch.setattr(Path, "write_bytes", write_unless_full)
+    with pytest.raises(SMDebugRuntimeError, match=r"could not be prepared.*No space left on device"):
+        run_training_job(request, tmp_path)
+    assert not (tmp_path / "jobs/job-1").exists()
 
 
 def test_job_event_handler_that_fails_does_not_disturb(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -116,6 +118,29 @@ def test_tensor_mirror_after_any_rounds_equals_the_source(
     mirror.ship(final=True)
     TrialWriter(LocalBackend(source)).end()
     assert everything(target) == everything(LocalBackend(source))
+
+
+@pytest.mark.parametrize("can_link", [True, False])
+def test_tensor_mirror_when_the_target_is_a_folder_then_files_are_linked_or_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool
+) -> None:
+    """Tensors take space once where links are possible; a rewritten step is renewed either way."""
+    source, target = tmp_path / "source", LocalBackend(tmp_path / "target")
+    mirror = TensorMirror(source, target)
+    if not can_link:
+
+        def refuse(*_: object, **__: object) -> None:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        monkeypatch.setattr(os, "link", refuse)
+    for value in (1.0, 2.0):
+        save_step(source, 0, value=value)
+        assert len(mirror.ship()) == 2
+        assert mirror.ship() == []
+        key = event_key(0, "worker_0")
+        assert (source / key).samefile(target.root / key) == can_link
+        assert everything(target) == everything(LocalBackend(source))
+    assert not list(target.root.rglob("*.tmp"))
 
 
 def test_mirror_waits_until_a_file_no_longer_changes(tmp_path: Path) -> None:

@@ -399,3 +399,26 @@ def test_open_backend_when_out_of_reach_says_what_is_allowed():
     """An address this version cannot read is refused by name."""
     with pytest.raises(SMDebugValueError, match="gopher://x"):
         open_backend("gopher://x")
+
+
+def test_link_when_repeated_or_replaced_then_the_object_is_the_file(tmp_path):
+    backend = LocalBackend(tmp_path / "target")
+    file, other = tmp_path / "file", tmp_path / "other"
+    file.write_bytes(b"one")
+    other.write_bytes(b"two")
+    for source in (file, file, other):
+        assert backend.link("folder/key", source)
+        assert [info.key for info in backend.list()] == ["folder/key"]
+        assert backend.read("folder/key") == source.read_bytes()
+        assert [path.name for path in (tmp_path / "target/folder").iterdir()] == ["key"]
+
+
+def test_link_when_the_source_is_missing_or_no_plain_file_then_nothing_is_added(tmp_path):
+    backend = LocalBackend(tmp_path / "target")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "file").write_bytes(b"one")
+    (tmp_path / "folder").mkdir()
+    for name in ("link", "folder", "missing"):
+        assert not backend.link("key", tmp_path / name)
+    assert backend.list() == []
+    assert not backend.exists("key.tmp")
