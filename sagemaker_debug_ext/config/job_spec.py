@@ -71,11 +71,13 @@ class ActionOptions:
             does neither.
         topic_arn: SNS topic for e-mails and text messages; None for the topic ``SMDebugRules``.
         events: Whether each change of a rule's status is sent to EventBridge.
+        metrics: Whether the number of rules that found an issue is sent to CloudWatch.
     """
 
     stop: str = "direct"
     topic_arn: str | None = None
     events: bool = True
+    metrics: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -55,6 +55,7 @@ class SelfManaged:
             for the script, ``off`` only records the action.
         topic_arn: SNS topic for `Email` and `SMS`; the topic ``SMDebugRules`` by default.
         events: Whether each change of a rule's status is sent to EventBridge.
+        metrics: Whether the number of rules that found an issue is sent to CloudWatch every minute.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
@@ -68,6 +69,7 @@ class SelfManaged:
     stop: str = attrs.field(default="direct", validator=_is_one_of(STOPS))
     topic_arn: str | None = attrs.field(default=None, validator=is_text)
     events: bool = attrs.field(default=True, validator=is_boolean)
+    metrics: bool = attrs.field(default=False, validator=is_boolean)
 
     @property
     def watch_options(self) -> WatchOptions:
@@ -82,4 +84,4 @@ class SelfManaged:
     @property
     def action_options(self) -> ActionOptions:
         """The settings of actions in a job spec."""
-        return ActionOptions(stop=self.stop, topic_arn=self.topic_arn, events=self.events)
+        return ActionOptions(stop=self.stop, topic_arn=self.topic_arn, events=self.events, metrics=self.metrics)

@@ -31,6 +31,7 @@ from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, WatchedJob
 from sagemaker_debug_ext.watch.events import EventOrigin, EventSender, status_event
 from sagemaker_debug_ext.watch.lease import Lease
+from sagemaker_debug_ext.watch.metrics import sent_metric
 from sagemaker_debug_ext.watch.status import HEARTBEAT_SECONDS, STATUS_KEY, VERSION, describe_rules
 from sagemaker_debug_ext.watch.storage import open_patiently
 
@@ -145,6 +146,10 @@ class Watcher:
             time.sleep(seconds)
             if not has_ended(backend):
                 write_end(backend)
+
+    def num_issues_found(self) -> int:
+        """Return the number of rules that found an issue."""
+        return sum(record.status.status == "IssuesFound" for record in self._rules.records.values())
 
     def issue_found(self, issue: Issue) -> None:
         """Log an issue."""
@@ -261,7 +266,8 @@ def watch(
             watch_parent(watcher)
         if has_ended_training:
             watcher.mark_end()
-        return watcher.run()
+        with sent_metric(name, watcher.num_issues_found) if spec.actions.metrics else contextlib.nullcontext():
+            return watcher.run()
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib.util
 import json
 import os
@@ -42,13 +43,13 @@ RULES = [
 ]
 
 
-def environment(place, killed="no"):
+def environment(place, killed="no", **options):
     """Return the variables of a job."""
     settings = self_managed_environment(
         output_path="s3://my-bucket/output",
         debugger_hook_config=DebuggerHookConfig(hook_parameters={"save_interval": 5}),
         rules=RULES,
-        self_managed=SelfManaged(place=place, poll_seconds=0.2),
+        self_managed=SelfManaged(place=place, poll_seconds=0.2, **options),
     )
     return {**settings, "KILLED": killed}
 
@@ -122,3 +123,20 @@ def test_status_when_a_rule_fires_then_an_event_with_the_changed_rule_reaches_a_
     detail = json.loads(messages[0]["Body"])["detail"]
     assert detail["ChangedRule"]["RuleConfigurationName"] == "VanishingGradient"
     assert detail["TrainingJobArn"].endswith(":training-job/changing")
+
+
+def test_metric_when_asked_for_then_counts_the_rules_that_found_an_issue(server, submit, wait_for):
+    """The last value comes with the end of the watcher."""
+    submit("counting", TRAIN, Environment=environment("container", metrics=True))
+    wait_for("counting", "Completed")
+    now = dt.datetime.now(dt.timezone.utc)
+    (point,) = server.client("cloudwatch").get_metric_statistics(
+        Namespace="SageMakerDebugExt",
+        MetricName="IssuesFound",
+        Dimensions=[{"Name": "TrainingJobName", "Value": "counting"}],
+        StartTime=now - dt.timedelta(hours=1),
+        EndTime=now + dt.timedelta(hours=1),
+        Period=7200,
+        Statistics=["Maximum"],
+    )["Datapoints"]
+    assert point["Maximum"] == 1
