@@ -100,8 +100,13 @@ def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int |
 def has_one_for_each_sample(view: StepView, targets: Array) -> bool:
     """Return whether there is one target for each sample of the model's inputs; True if no input was saved."""
     inputs = [value for name in view.selected(MODEL_INPUTS) if (value := view.value(name)) is not None]
-    # recurrent layers may have the batch on the second axis
-    return targets.ndim == 1 and (not inputs or any(len(targets) in value.shape[:2] for value in inputs))
+    return targets.ndim == 1 and (not inputs or any(len(targets) in _numbers_of_samples(value) for value in inputs))
+
+
+def _numbers_of_samples(value: Array) -> tuple[int, ...]:
+    """Return how many samples an input may hold."""
+    # recurrent layers may have the batch on the second axis; a first axis of 1 is a batch of one sequence
+    return value.shape[:1] if value.shape[:1] == (1,) else value.shape[:2]
 
 
 def has_unit_for_each(view: StepView, num_classes: int) -> bool:

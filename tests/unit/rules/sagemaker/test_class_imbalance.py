@@ -85,6 +85,16 @@ def test_labels_of_which_a_sample_has_several_may_be_left_out(run_rule, shape, i
     assert run_rule("ClassImbalance", steps, **options)
 
 
+@pytest.mark.parametrize(("first_axis", "fires"), [(1, False), (2, True)])
+def test_imbalance_when_one_long_sequence_is_given_then_its_positions_are_no_samples(run_rule, first_axis, fires):
+    """With `per_sample`, a second axis as long as the labels is that of samples, unless the batch is one sequence."""
+    labels = np.array([0] * 57 + [1] * 3)
+    inputs = np.zeros((first_axis, 60), np.int64)
+    steps = steps_of([{"CrossEntropyLoss_input_1": labels, "Net_input_0": inputs}] * 10)
+    options = {"labels_regex": "Loss_input_1", "predictions_regex": "^$"}
+    assert bool(run_rule("ClassImbalance", steps, **options, per_sample=True)) == fires
+
+
 @pytest.mark.parametrize(("weight", "fires"), [(1.0, True), (5.0, False)])
 def test_imbalance_when_the_loss_is_weighted_then_is_tolerated_if_asked(run_rule, weight, fires):
     """With `unless_weighed`, imbalance is tolerated if the loss value shows that rare classes weigh more."""
