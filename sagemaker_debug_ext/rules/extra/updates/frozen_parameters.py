@@ -97,7 +97,8 @@ def has_directions(weight: Array, axis: int) -> bool:
 class FrozenParameters(TensorRule):
     """A parameter does not change although the model is trained.
 
-    Checks the collections ``weights`` and ``biases`` at TRAIN steps, or at all steps if the trial has no TRAIN steps.
+    Checks the collections ``weights`` and ``biases``, and other tensors whose gradients were saved, such as position
+    embeddings. It does so at TRAIN steps, or at all steps if the trial has no TRAIN steps.
     The rule fires if a parameter has exactly the same value at `patience_running` consecutive saved steps after the
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
@@ -122,7 +123,7 @@ class FrozenParameters(TensorRule):
 
     Parameters:
         tensor_regex: Regular expressions searched in names of parameters, as a list or separated by commas. When not
-            given: the collections ``weights`` and ``biases``.
+            given: the collections ``weights`` and ``biases``, and tensors with a gradient.
         patience: Number of consecutive saved steps without a change, if the job ends with them; 5 when not given.
         patience_running: Number of such steps while the job runs; 5 when not given.
 
@@ -155,6 +156,20 @@ class FrozenParameters(TensorRule):
         return TensorRequirement("parameters", self.selection), TensorRequirement(
             "gradients", gradients, is_required=False
         )
+
+    def _measure_all(self, view: StepView) -> Mapping[str, Measurement]:
+        others = [name for name in self._other_parameters(view) if self._is_mine(name)]
+        measured = {name: self.measure(view, name) for name in others}
+        found = {name: measurement for name, measurement in measured.items() if measurement is not None}
+        return {**super()._measure_all(view), **found}
+
+    def _other_parameters(self, view: StepView) -> list[str]:
+        """Return the parameters that are in neither collection, as names without "weight" or "bias" are in PyTorch."""
+        if self.parameters["tensor_regex"]:
+            return []
+        scheme, names, usual = naming_scheme_of(view.trial), set(view.tensor_names), view.selected(self.selection)
+        parameters = (name for name in view.tensor_names if scheme.gradient_of(name, names) is not None)
+        return [name for name in parameters if name not in usual]
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a parameter has not changed."""

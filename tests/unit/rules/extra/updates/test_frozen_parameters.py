@@ -30,6 +30,30 @@ def test_message_has_the_reason(run_rule, gradient, reason):
     assert reason in issues[0].message
 
 
+@pytest.mark.parametrize(
+    ("growth", "gradient", "options", "fires"),
+    [
+        (0.0, True, {}, True),
+        (0.1, True, {}, False),  # it is trained
+        (0.0, False, {}, False),  # without a gradient, it may be anything
+        (0.0, True, {"tensor_regex": "^b_weight"}, False),
+    ],
+)
+def test_parameters_when_in_no_collection_then_gradients_tell_them(run_rule, growth, gradient, options, fires):
+    """A parameter whose name has neither "weight" nor "bias" is checked if its gradient was saved."""
+    steps = {}
+    for step in range(7):
+        steps[TRAIN, step] = {
+            "pos_emb": np.full((1, 4, 2), growth * step),
+            "b_weight": np.full(2, 1.0 + step),
+            "gradient/b_weight": np.ones(2),
+        }
+        if gradient:
+            steps[TRAIN, step]["gradient/pos_emb"] = np.ones((1, 4, 2))
+    issues = run_rule("FrozenParameters", steps, **options)
+    assert [issue.tensors for issue in issues] == ([("pos_emb",)] * 2 if fires else [])
+
+
 def test_a_change_resets_the_count(run_rule):
     """Any change resets the count, even a small one."""
     values = [np.ones(2)] * 5 + [np.ones(2) + 1e-7] * 5
