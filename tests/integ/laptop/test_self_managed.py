@@ -10,9 +10,11 @@ import subprocess
 import sys
 
 import pytest
+from botocore.httpsession import URLLib3Session
 
 from sagemaker_debug_ext import DebuggerHookConfig, Rule, SelfManaged, rule_configs
 from sagemaker_debug_ext.requests.self_managed import self_managed_environment
+from sagemaker_debug_ext.sdk import TrainingJob
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
@@ -140,3 +142,29 @@ def test_metric_when_asked_for_then_counts_the_rules_that_found_an_issue(server,
         Statistics=["Maximum"],
     )["Datapoints"]
     assert point["Maximum"] == 1
+
+
+def test_describe_when_the_job_is_self_managed_then_takes_one_request_each_to_sagemaker_and_s3(
+    server, submit, wait_for, monkeypatch
+):
+    """Tables of many jobs stay cheap."""
+    submit("described", TRAIN, Environment=environment("container"))
+    wait_for("described", "Completed")
+    for name, value in {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    requests = []
+    send = URLLib3Session.send
+
+    def record(self, request):
+        requests.append((request.method, request.url.removeprefix(server.url)))
+        return send(self, request)
+
+    monkeypatch.setattr(URLLib3Session, "send", record)
+    job = TrainingJob.describe("described", server.client("sagemaker"))
+    assert {rule.name: rule.status for rule in job.rules}["VanishingGradient"] == "IssuesFound"
+    assert requests == [("POST", "/"), ("GET", "/my-bucket/output/described/self-managed/status.json")]
