@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -11,11 +12,12 @@ import keras
 
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, skip_value
 from sagemaker_debug_ext.hooks.keras.backend import backend_name, do_not_convert, is_tensor, is_tensorflow
 from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
 from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import variable_path
+from sagemaker_debug_ext.store.format.messages import to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -92,9 +94,32 @@ class CustomLoopHook(TensorHook):
         else:
             super().save_tensor(tensor_name, tensor_value, collections_to_write)
 
+    @do_not_convert
     def record_tensor_value(self, tensor_name: str, tensor_value: Any) -> None:
-        """Save a custom tensor; the same as `save_tensor`."""
-        self.save_tensor(tensor_name, tensor_value)
+        """Save a value with the open step, as a member of collection ``metrics``, also inside `tf.function`.
+
+        The value is saved if the open step saves the collection, so a loop may give a metric after the gradients.
+        Before the first step, the value waits for it. A value that cannot be saved is skipped with a warning.
+
+        Args:
+            tensor_name: Name of the tensor.
+            tensor_value: An array, tensor, number, text, or list of numbers or texts.
+
+        Raises:
+            SMDebugTypeError: `tensor_name` is not a text.
+        """
+        if not isinstance(tensor_name, str):
+            raise SMDebugTypeError(f"tensor_name must be a text (got {brief(tensor_name)})")
+        if _is_symbolic(tensor_value):
+            self._tape_hook("record_tensor_value").call_later(
+                lambda tensor: self.record_tensor_value(tensor_name, tensor), tensor_value
+            )
+        elif self._steps.open is None:
+            super().save_tensor(tensor_name, tensor_value, CollectionKeys.METRICS)
+        elif self._lifecycle.accepts("record_tensor_value"):
+            with skip_value(tensor_name, functools.partial(LOG.warning, "tensor %r is not saved: %s")):
+                value = tensor_value if is_tensor(tensor_value) else to_array(tensor_value)
+                self._offer_as(tensor_name, value, CollectionKeys.METRICS)
 
     def add_to_collection(self, collection_name: str, variable: Any) -> None:
         """Add a variable to a collection."""

@@ -224,7 +224,7 @@ class TapeCapture:
         found = {name: _dense(loss) for name, loss in zip(names, losses, strict=True)}
         flat_sources = tf.nest.flatten(sources)
         found |= self._name_gradients(tf.nest.flatten(gradients), flat_sources)
-        known = {id(source): source for source in flat_sources if is_variable(source)}
+        known = {id(source): source for source in flat_sources if is_variable(source) and not _is_whole(source)}
         known |= {id(variable): variable for model in self._models for variable in model.trainable_variables}
         for variable in known.values():
             name = f"weights/{self._hook.path_of(variable)}:0"
@@ -386,6 +386,11 @@ def _replica() -> Any:
     if context is None:
         return None
     return context.replica_id_in_sync_group if context.num_replicas_in_sync > 1 else 0
+
+
+def _is_whole(variable: Any) -> bool:
+    """Return whether a variable holds integers, as the seed state of a dropout does; it is no weight."""
+    return bool(tf.as_dtype(variable.dtype).is_integer)
 
 
 def _is_other_replica() -> bool:

@@ -11,6 +11,7 @@ tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
 import sagemaker_debug_ext.tensorflow as smd  # noqa: E402
+from sagemaker_debug_ext.errors import SMDebugTypeError  # noqa: E402
 
 EVERYTHING = ["weights", "biases", "gradients", "losses", "layers", "inputs", "outputs", "optimizer_variables"]
 LOSS = keras.losses.SparseCategoricalCrossentropy()
@@ -234,6 +235,60 @@ def test_gradients_when_given_by_hand_then_are_saved(build, data, make_hook, ope
     assert trial.tensor("rate:0").value(0) == 3.0
     assert trial.tensor("accuracy").value(0) == 0.5
     assert trial.tensor("examples").value(0) == 48
+
+
+@pytest.mark.parametrize("way", ["eager", "graph"])
+def test_value_when_recorded_after_the_gradients_then_is_a_metric_of_that_step(build, data, make_hook, open_trial, way):
+    """Steps that are not due keep nothing of it for later ones."""
+    hook = make_hook(save_config=smd.SaveConfig(save_interval=3))
+
+    def record(loss):
+        hook.record_tensor_value(tensor_name="accuracy", tensor_value=2 * loss)
+
+    train(build, data, hook, way, after=record)
+    trial = open_trial(hook)
+    assert trial.tensor_names(collection="metrics") == ["accuracy"]
+    assert trial.tensor("accuracy").steps() == [0, 3]
+    for step in (0, 3):
+        loss = trial.tensor("loss").value(step)
+        np.testing.assert_array_equal(trial.tensor("accuracy").value(step), 2 * loss)
+
+
+def test_value_when_recorded_before_the_first_step_then_belongs_to_it(build, data, make_hook, open_trial):
+    hook = make_hook()
+    hook.record_tensor_value("rate", 0.25)
+    train(build, data, hook)
+    trial = open_trial(hook)
+    assert trial.tensor("rate").values() == {0: 0.25}
+    assert trial.tensor_names(collection="metrics") == ["rate"]
+
+
+def test_value_when_it_cannot_be_saved_then_is_skipped_and_others_are_saved(build, data, make_hook, open_trial, caplog):
+    hook = make_hook()
+
+    def record(loss):
+        hook.record_tensor_value("nothing", object())
+        hook.record_tensor_value("twice", 2 * loss)
+
+    train(build, data, hook, after=record)
+    assert "tensor 'nothing' is not saved" in caplog.text
+    with pytest.raises(SMDebugTypeError, match="tensor_name"):
+        hook.record_tensor_value(3, 1.0)
+    trial = open_trial(hook)
+    assert trial.tensor_names(collection="metrics") == ["twice"]
+
+
+def test_variables_when_a_seed_state_is_among_them_then_it_is_no_weight(make_hook, open_trial):
+    """Scripts ask for the gradients of `model.variables`, and a dropout keeps its seed there."""
+    hook = make_hook(include_collections=EVERYTHING)
+    model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dropout(0.5), keras.layers.Dense(2, name="out")])
+    with hook.wrap_tape(tf.GradientTape()) as tape:
+        loss = tf.reduce_mean(model(tf.ones((4, 8)), training=True))
+    tape.gradient(loss, model.variables)
+    trial = open_trial(hook)
+    assert len(model.variables) == 3
+    assert trial.tensor_names(collection="weights") == ["weights/out/kernel:0"]
+    assert trial.tensor_names(collection="biases") == ["weights/out/bias:0"]
 
 
 def test_profiler_when_its_block_fails_then_mode_is_that_of_before(make_hook):
