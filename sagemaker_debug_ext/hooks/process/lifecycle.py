@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 
@@ -32,6 +33,7 @@ class HookLifecycle:
         self._url = url
         self._lock = lock
         self._has_warned = False
+        self._has_told_of_fork = False
         self._exception_at_start = current_exception_id()
         self._fork_token = fork_token()
         self._forget_exit: Callable[[], None] = _do_nothing
@@ -54,7 +56,7 @@ class HookLifecycle:
 
     def is_active(self) -> bool:
         """Return whether the hook saves."""
-        return not (self.is_off or self.is_closed) and fork_token() is self._fork_token
+        return not (self.is_off or self.is_closed) and (fork_token() is self._fork_token or self._is_of_parent())
 
     def accepts(self, call: str) -> bool:
         """Return whether the hook accepts a call of the script. Warn once if it is closed."""
@@ -92,6 +94,18 @@ class HookLifecycle:
     def detach(self) -> None:
         """Stop handling SIGTERM."""
         self._forget_sigterm()
+
+    def _is_of_parent(self) -> bool:
+        """Warn once that the hook saves nothing in a forked child, and return False."""
+        if not self._has_told_of_fork:
+            self._has_told_of_fork = True
+            LOG.warning(
+                "the hook for %r saves nothing in process %d, which was forked after it was made: "
+                "make the hook in the process that trains",
+                self._url,
+                os.getpid(),
+            )
+        return False
 
     def _on_sigterm(self, finish_early: Callable[[bool], object], ends_process: bool) -> None:
         if self.is_closed or not self.is_own_process() or not self._lock.acquire(timeout=GRACE_SECONDS):

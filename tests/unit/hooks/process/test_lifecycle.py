@@ -86,6 +86,20 @@ def test_is_active_when_in_a_forked_child_then_false(lifecycle):
     assert lifecycle.is_active()
 
 
+def test_is_active_when_asked_again_in_a_forked_child_then_the_child_warns_once(lifecycle, caplog):
+    """A child that trains with its parent's hook would otherwise lose its tensors without a word."""
+
+    def is_told():
+        lifecycle.is_active()
+        lifecycle.accepts("save_scalar")
+        return len(caplog.messages) == 1 and "make the hook in the process that trains" in caplog.text
+
+    assert in_child(is_told)
+    assert not in_child(lambda: lifecycle.begin_close() or caplog.messages), "leaving is no use of the hook"
+    assert lifecycle.is_active()
+    assert not caplog.messages
+
+
 def test_accepts_when_hook_is_closed_then_the_first_call_is_told_of(lifecycle, caplog):
     """A script that goes on with a closed hook is told once, not at every step."""
     lifecycle.begin_close()
