@@ -15,6 +15,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
+    from sagemaker_debug_ext.trials.index.entries import IndexLayout
 
 _MAX_BYTES: Final = 4096
 """Longest record of a tensor that is drawn as a curve."""
@@ -81,7 +82,7 @@ class CurveReader:
     def __init__(self, trial: Trial, max_curves: int) -> None:
         self._trial = trial
         self._max_curves = max_curves
-        self._layouts: frozenset[int] | None = None
+        self._layouts: frozenset[IndexLayout] | None = None
         self._steps: list[int] = []
         self._names: list[str] = []
         self._points: dict[str, _Points] = {}
@@ -92,7 +93,7 @@ class CurveReader:
         """Read steps that were not read yet, and return the curves, one for each tensor and mode."""
         reader = self._trial.index_reader
         with reader.lock:
-            layouts = frozenset(id(file.layout) for file in reader.index.files())
+            layouts = frozenset(reader.index.layouts())
         steps = reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False)
         wanted: list[int] | None = steps[len(self._steps) :]
         if layouts != self._layouts or steps[: len(self._steps)] != self._steps:

@@ -145,7 +145,7 @@ def in_saving_order(trial: Trial) -> list[str]:
     reader = trial.index_reader
     order: dict[str, None] = {}
     with reader.lock:
-        layouts: dict[int, Any] = {id(file.layout): file.layout for file in reader.index.files()}
-    for layout in layouts.values():
+        layouts = reader.index.layouts()
+    for layout in layouts:
         order.update(dict.fromkeys(layout.slots))
     return list(order)

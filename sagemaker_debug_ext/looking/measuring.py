@@ -19,6 +19,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
+    from sagemaker_debug_ext.trials.index.entries import IndexLayout
 
 _SIZES: Final = (("l2", False), ("l2", True), ("mean", True), ("std", False), ("max", True))
 """Reductions that tell the size of a tensor, the preferred one first."""
@@ -94,7 +95,7 @@ class MeasureReader:
         self._select = select
         self._worker = worker
         self._clock = clock
-        self._layouts: frozenset[int] | None = None
+        self._layouts: frozenset[IndexLayout] | None = None
         self._tables: list[_Table] = []
         self._unread: set[int] = set()
         self._num_steps = 0
@@ -129,7 +130,7 @@ class MeasureReader:
     def _look(self) -> None:
         """Note steps that have come; begin anew after new tensors, or after steps between those that are known."""
         with self._trial.index_reader.lock:
-            layouts = frozenset(id(file.layout) for file in self._trial.index_reader.index.files())
+            layouts = frozenset(self._trial.index_reader.index.layouts())
         if layouts != self._layouts or not all(table.extend() for table in self._tables):
             self._layouts = layouts
             groups = self._select(tensor_groups(self._trial)).items()
@@ -246,8 +247,8 @@ class _Table:
         reader = self._trial.index_reader
         counts = dict.fromkeys(_SIZES, 0)
         with reader.lock:
-            layouts = {id(file.layout): file.layout for file in reader.index.files()}
-        for layout in layouts.values():
+            layouts = reader.index.layouts()
+        for layout in layouts:
             for name in self._names:
                 slot = layout.slots.get(name)
                 for key in slot.reductions if slot else ():

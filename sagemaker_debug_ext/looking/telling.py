@@ -346,7 +346,7 @@ def _collections(trial: Trial) -> Iterable[SavedCollection]:
     reader = trial.index_reader
     with reader.lock:
         names = reader.index.tensor_names()
-        files = reader.index.files()
+        files = list(reader.index.files())
     for name, collection in sorted(trial.collections().items()):
         members = {tensor for tensor in names if collection.matches(tensor)}
         if not members:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.store.backends.seen import SeenVersions
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -152,16 +153,17 @@ class Watch:
     def __init__(self, backend: Backend, prefix: str) -> None:
         self._backend = backend
         self._prefix = prefix
-        self._versions: dict[str, str] = {}
+        self._seen: dict[str, SeenVersions] = {}
+        self._unsettled: set[str] = set()
 
-    def look(self, settled: str = "") -> Changes:  # noqa: ARG002 - used by back ends where listing costs
+    def look(self, settled: str = "") -> Changes:
         """Return the new and changed objects.
 
         Args:
             settled: Keys up to this one need not be checked at every look; if they change nevertheless, a later look
                 finds them.
         """
-        return Changes(self._take_in(self._backend.list(self._prefix)), is_snapshot=True)
+        return Changes(self._take_in(self._backend.list(self._prefix), settled), is_snapshot=True)
 
     def look_at_all(self) -> Changes:
         """Return the new and changed objects after checking every object, including settled ones."""
@@ -169,12 +171,28 @@ class Watch:
 
     def forget(self, key: str) -> None:
         """Report an object again at the next look."""
-        self._versions.pop(key, None)
+        folder, _, name = key.rpartition("/")
+        if folder in self._seen:
+            self._seen[folder].forget(name)
 
-    def _take_in(self, found: Iterable[ObjectInfo]) -> list[ObjectInfo]:
-        changed = [info for info in found if self._versions.get(info.key) != info.version]
-        self._versions.update((info.key, info.version) for info in changed)
+    def _take_in(self, found: Iterable[ObjectInfo], settled: str = "") -> list[ObjectInfo]:
+        """Return the objects that are new or have changed, and settle the folders before that of `settled`."""
+        changed = [info for info in found if self._is_news(info)]
+        last = settled.rpartition("/")[0]
+        for folder in [folder for folder in self._unsettled if folder < last]:
+            self._seen[folder].settle()
+            self._unsettled.remove(folder)
         return changed
+
+    def _is_news(self, info: ObjectInfo) -> bool:
+        folder, _, name = info.key.rpartition("/")
+        seen = self._seen.get(folder)
+        if seen is None:
+            seen = self._seen[folder] = SeenVersions()
+        is_news = seen.update(name, info.version)
+        if is_news:
+            self._unsettled.add(folder)
+        return is_news
 
 
 def check_key(key: str) -> str:

@@ -26,6 +26,7 @@ from sagemaker_debug_ext.store.backends.fileio import (
     write_gathered,
 )
 from sagemaker_debug_ext.store.backends.folders import OpenFolder, is_file
+from sagemaker_debug_ext.store.backends.seen import SeenVersions
 
 _TEMPORARY_SUFFIX: Final = ".tmp"
 _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)
@@ -325,7 +326,10 @@ def _describe(key: str, status: os.stat_result) -> ObjectInfo:
 
 
 class _Folder:
-    """State of one folder at the last look: inode and version of each file by name, and its folders."""
+    """State of one folder at the last look: inode and version of each file by name, and its folders.
+
+    A settled folder has no inodes, so that all its files are checked if it is read again.
+    """
 
     __slots__ = ("changed_at_ns", "folders", "looked_at_ns", "numbers", "recent", "versions")
 
@@ -333,9 +337,15 @@ class _Folder:
         self.changed_at_ns = -1
         self.looked_at_ns = -1
         self.numbers: dict[str, int] = {}
-        self.versions: dict[str, str] = {}
+        self.versions = SeenVersions()
         self.folders: list[str] = []
         self.recent: deque[str] = deque(maxlen=_NUM_RECENT)
+
+    def settle(self) -> None:
+        """Remember little, because the folder will hardly ever change."""
+        self.numbers.clear()
+        self.recent.clear()
+        self.versions.settle()
 
     def may_have_changed(self, changed_at_ns: int, now_ns: int) -> bool:
         """Return whether a file may have been added, removed or replaced since the last look, by the folder's time."""
@@ -372,12 +382,15 @@ class _LocalWatch(Watch):
         folder, _, name = key.rpartition("/")
         if folder in self._folders:
             self._folders[folder].numbers.pop(name, None)
-            self._folders[folder].versions.pop(name, None)
+            self._folders[folder].versions.forget(name)
             self._folders[folder].changed_at_ns = -1
 
     def _look(self, begin: str, thoroughly: bool) -> Changes:
         found: list[ObjectInfo] = []
         self._look_into(self._prefix.rstrip("/"), found, begin, thoroughly)
+        for key in [key for key in self._unsettled if key < begin]:
+            self._folders[key].settle()
+            self._unsettled.remove(key)
         return Changes(sorted(found), is_snapshot=not found or self._is_still())
 
     def _look_into(self, top: str, found: list[ObjectInfo], begin: str, thoroughly: bool) -> None:
@@ -394,12 +407,16 @@ class _LocalWatch(Watch):
                     raise
                 for gone in [name for name in self._folders if f"{name}/".startswith(f"{key}/")]:
                     del self._folders[gone]
+                    self._unsettled.discard(gone)
                 continue
             if not stat.S_ISDIR(status.st_mode):
                 continue
             folder = self._folders.setdefault(key, _Folder())
             if thoroughly or folder.may_have_changed(status.st_mtime_ns, now_ns):
+                num_found = len(found)
                 self._read(path, key, folder, found, thoroughly)
+                if len(found) > num_found:
+                    self._unsettled.add(key)
                 folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
             keys += [f"{key}/{name}" for name in reversed(folder.folders) if f"{key}/{name}" >= begin]
 
@@ -423,27 +440,27 @@ class _LocalWatch(Watch):
     def _read(path: str, key: str, folder: _Folder, found: list[ObjectInfo], thoroughly: bool) -> None:
         """Add the new and changed files of one folder to `found`."""
         numbers, versions = folder.numbers, folder.versions
-        news: list[ObjectInfo] = []
-        folders: list[str] = []
         with os.scandir(path) as entries:
             others = [entry for entry in entries if thoroughly or numbers.get(entry.name) != entry.inode()]
-        for entry in others:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            elif not entry.name.endswith(_TEMPORARY_SUFFIX) and entry.is_file(follow_symlinks=False):
-                info = _info(entry, f"{key}/")
-                if info is not None:
-                    numbers[entry.name] = entry.inode()
-                    news.append(info)
-        if not news:
-            for name in folder.recent:
-                with contextlib.suppress(FileNotFoundError):
-                    news.append(_describe(f"{key}/{name}", os.lstat(f"{path}/{name}")))
+        folders = {entry.name for entry in others if entry.is_dir(follow_symlinks=False)}
+        inodes = {
+            entry.name: entry.inode()
+            for entry in others
+            if entry.name not in folders
+            and not entry.name.endswith(_TEMPORARY_SUFFIX)
+            and entry.is_file(follow_symlinks=False)
+        }
+        news: list[ObjectInfo] = []
+        for name in inodes or folder.recent:
+            with contextlib.suppress(FileNotFoundError):
+                news.append(_describe(f"{key}/{name}", os.lstat(f"{path}/{name}")))
         for info in sorted(news):
             name = info.key.rpartition("/")[2]
-            if versions.get(name) != info.version:
-                if name not in versions:
+            is_news = versions.update(name, info.version)
+            if name in inodes and (is_news or name in numbers):
+                numbers[name] = inodes[name]
+            if is_news:
+                if name not in folder.recent:
                     folder.recent.append(name)
-                versions[name] = info.version
                 found.append(info)
         folder.folders = sorted(folders)

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.errors import IndexReaderException
+from sagemaker_debug_ext.store.format.keys import STEP_LIMIT
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 UNNAMED_EVENT_FILE: Final = "events/unnamed.tfevents"
@@ -107,6 +108,8 @@ class IndexFile:
             for entry in content.get("shape_payload") or ()
         }
         mode_step = int(meta["mode_step"])
+        if not -STEP_LIMIT <= mode_step < STEP_LIMIT:
+            raise ValueError(f"mode_step must be a whole number of at most 64 bits (got {mode_step})")
         return cls(ModeKeys[meta["mode"].strip()], mode_step, event_file, tensors, shapes)
 
 

@@ -28,6 +28,9 @@ RECORDING_REQUEST: Final = "recording-request.json"
 """Requests that hooks write the steps in their flight recorders; smdebug ignores it."""
 
 STEPS_PER_INDEX_FOLDER: Final = 1000
+STEP_LIMIT: Final = 1 << 63
+"""Steps are less than this, so that readers keep them as 64-bit integers."""
+
 _REDUCTION_PREFIX: Final = "smdebug/reductions/"
 _COLLECTIONS_SUFFIX: Final = "_collections.json"
 
@@ -112,7 +115,10 @@ def _parse_step_file(key: str, kind: str) -> StepFile:
     match = _STEP_FILE.fullmatch(key.rpartition("/")[2])
     if match is None or match["kind"] != kind:
         raise IndexReaderException(f"not the name of a step's .{kind} file: {key!r}")
-    return StepFile(int(match["step"]), unmangle_worker(match["worker"]))
+    step = int(match["step"])
+    if step >= STEP_LIMIT:
+        raise IndexReaderException(f"the step in a file name must be less than 2^63 (got {key!r})")
+    return StepFile(step, unmangle_worker(match["worker"]))
 
 
 def parse_index_key(key: str) -> StepFile:

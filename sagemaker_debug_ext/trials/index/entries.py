@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -62,15 +63,15 @@ class IndexLayout:
     Attributes:
         names: Names of the records, reductions included.
         slots: Tensor name → positions of its records and shape.
-        steps: Global step → number of files of this layout.
+        rows: The index files of this layout, as rows of the trial's `FileTable`.
     """
 
-    __slots__ = ("names", "slots", "steps")
+    __slots__ = ("names", "rows", "slots")
 
     def __init__(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> None:
         self.names = names
         self.slots: dict[str, TensorSlots] = {}
-        self.steps: dict[int, int] = {}
+        self.rows = array("I")
         for position, name in enumerate(names):
             reduction = split_reduction_name(name)
             if reduction is None:

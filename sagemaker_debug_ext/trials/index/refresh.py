@@ -97,11 +97,10 @@ class IndexReader:
 
     def keep(self) -> None:
         """Cache the index on disk if enough files were read to save the next reader time."""
-        if self._cache is not None and self._num_read >= _WORTH_KEEPING:
-            files = self._index.files()
-            if 10 * self._num_read >= len(files):
-                self._cache.save(files)
-                self._num_read = 0
+        is_worth_it = self._num_read >= max(_WORTH_KEEPING, self._index.num_files / 10)
+        if self._cache is not None and is_worth_it:
+            self._cache.save(self._index.files())
+            self._num_read = 0
 
     def _take_in(self, found: Iterable[ObjectInfo]) -> set[int]:
         wanted = [info for info in found if info.key.endswith(".json")]

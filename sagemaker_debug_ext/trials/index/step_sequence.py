@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import operator
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Mapping
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 
 
 class StepSequence:
@@ -14,8 +15,8 @@ class StepSequence:
     __slots__ = ("global_steps", "is_ascending", "num_seen", "steps")
 
     def __init__(self) -> None:
-        self.steps: list[int] = []
-        self.global_steps: list[int] = []
+        self.steps = array("q")
+        self.global_steps = array("q")
         self.is_ascending = True
         self.num_seen = 0
 
@@ -23,8 +24,8 @@ class StepSequence:
     def of(cls, first_global_steps: Mapping[int, int]) -> StepSequence:
         """Return the sequence of the given steps, from step → first global step."""
         sequence = cls()
-        sequence.steps = sorted(first_global_steps)
-        sequence.global_steps = [first_global_steps[step] for step in sequence.steps]
+        sequence.steps = array("q", sorted(first_global_steps))
+        sequence.global_steps = array("q", (first_global_steps[step] for step in sequence.steps))
         sequence.is_ascending = all(map(operator.lt, sequence.global_steps, sequence.global_steps[1:]))
         return sequence
 
@@ -40,17 +41,24 @@ class StepSequence:
         if steps[position] != step:
             steps.insert(position, step)
             global_steps.insert(position, global_step)
+            self._check_order_at(position)
         elif global_step < global_steps[position]:
-            global_steps[position] = global_step
-        else:
-            return
-        around = global_steps[max(position - 1, 0) : position + 2]
+            self.replace(step, global_step)
+
+    def replace(self, step: int, global_step: int) -> None:
+        """Change the first global step of a step that is known."""
+        position = bisect_left(self.steps, step)
+        self.global_steps[position] = global_step
+        self._check_order_at(position)
+
+    def _check_order_at(self, position: int) -> None:
+        around = self.global_steps[max(position - 1, 0) : position + 2]
         self.is_ascending = self.is_ascending and all(a < b for a, b in itertools.pairwise(around))
 
     def up_to(self, global_step: int) -> list[int]:
         """Return a new list of the steps that were saved up to a global step."""
         if self.is_ascending:
-            return self.steps[: bisect_right(self.global_steps, global_step)]
+            return self.steps[: bisect_right(self.global_steps, global_step)].tolist()
         return [step for step, first in zip(self.steps, self.global_steps, strict=True) if first <= global_step]
 
 
@@ -60,40 +68,58 @@ class StepsOfMode:
     A step usually has one global step. It has several if workers process unequal numbers of batches.
     """
 
-    __slots__ = ("global_steps", "sequence")
+    __slots__ = ("_more", "sequence")
 
     def __init__(self) -> None:
         self.sequence = StepSequence()
-        self.global_steps: dict[int, list[int]] = {}
+        self._more: dict[int, list[int]] = {}
 
     def add(self, step: int, global_step: int) -> None:
         """Add a step of the mode; adding it twice has no effect."""
-        known = self.global_steps.get(step)
-        if known is None:
-            self.global_steps[step] = [global_step]
-        elif global_step in known:
-            return
-        else:
-            insort(known, global_step)
-        self.sequence.add(step, global_step)
+        known = self.global_steps(step)
+        if not known:
+            self.sequence.add(step, global_step)
+        elif global_step not in known:
+            self._set(step, sorted([*known, global_step]))
+
+    def global_steps(self, step: int) -> list[int]:
+        """Return the global steps at which a step was saved, ascending; empty if it was not saved."""
+        sequence = self.sequence
+        position = bisect_left(sequence.steps, step)
+        if position == len(sequence.steps) or sequence.steps[position] != step:
+            return []
+        return [sequence.global_steps[position], *self._more.get(step, ())]
+
+    def all_global_steps(self) -> Iterator[int]:
+        """Return the global steps of all steps."""
+        return itertools.chain(self.sequence.global_steps, *self._more.values())
 
     def remove(self, step: int, global_step: int) -> None:
         """Remove one global step of a step; a step without global steps is removed."""
-        self.global_steps[step].remove(global_step)
-        if not self.global_steps[step]:
-            del self.global_steps[step]
-        self.sequence = StepSequence()
-        for known in sorted(self.global_steps):
-            self.sequence.add(known, self.global_steps[known][0])
+        left = [known for known in self.global_steps(step) if known != global_step]
+        if left:
+            self._set(step, left)
+        else:
+            first = dict(zip(self.sequence.steps, self.sequence.global_steps, strict=True))
+            del first[step]
+            self.sequence = StepSequence.of(first)
+
+    def _set(self, step: int, global_steps: list[int]) -> None:
+        """Change the global steps, ascending, of a step that is known."""
+        self.sequence.replace(step, global_steps[0])
+        if global_steps[1:]:
+            self._more[step] = global_steps[1:]
+        else:
+            self._more.pop(step, None)
 
 
-def first_at_or_after(steps: list[int], step: int) -> int | None:
+def first_at_or_after(steps: Sequence[int], step: int) -> int | None:
     """Return the first of ascending steps that is not before `step`; None if all are before it."""
     position = bisect_left(steps, step)
     return steps[position] if position < len(steps) else None
 
 
-def nearest_steps(steps: list[int], step: int) -> tuple[int, ...]:
+def nearest_steps(steps: Sequence[int], step: int) -> tuple[int, ...]:
     """Return the last of ascending steps before `step`, and the first after it."""
     before, after = bisect_left(steps, step), bisect_right(steps, step)
     return (*steps[max(before - 1, 0) : before], *steps[after : after + 1])

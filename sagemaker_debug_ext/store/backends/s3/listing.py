@@ -115,8 +115,8 @@ class S3Watch(Watch):
     def look_at_all(self) -> Changes:
         return self._look_after("")
 
-    def _look_after(self, after: str) -> Changes:
-        pages = list(self._list_pages(self._prefix, after))
-        changed = self._take_in(itertools.chain.from_iterable(pages))
+    def _look_after(self, settled: str) -> Changes:
+        pages = list(self._list_pages(self._prefix, settled))
+        changed = self._take_in(itertools.chain.from_iterable(pages), settled)
         # One response shows one instant. A second response may hold objects that are newer than the first.
         return Changes(sorted(changed), is_snapshot=len(pages) == 1 or not changed)

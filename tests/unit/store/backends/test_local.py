@@ -344,6 +344,20 @@ def test_watch_when_there_are_many_folders_then_settled_ones_are_left_alone(tmp_
     assert [info.key for info in watch.look_at_all().objects] == ["index/03/b", "index/17/b"]
 
 
+def test_watch_when_settled_files_are_rewritten_then_the_look_at_everything_reports_them(tmp_path):
+    backend = LocalBackend(tmp_path)
+    for number in range(20):
+        backend.write(f"index/{number:02}/a", (b"x",))
+    watch = backend.watch("index/")
+    watch.look()
+    watch.look("index/18/a")
+    assert watch.look_at_all().objects == []
+    backend.write("index/03/a", (b"other",))
+    watch.forget("index/04/a")
+    assert [info.key for info in watch.look_at_all().objects] == ["index/03/a", "index/04/a"]
+    assert watch.look_at_all().objects == []
+
+
 def test_watch_when_the_folder_comes_and_goes_then_follows(tmp_path):
     """A folder that is not there yet is no error; one that is gone comes back as new."""
     backend = LocalBackend(tmp_path)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tracemalloc
 
 import pytest
 
 from sagemaker_debug_ext.store.backends import LocalBackend
-from sagemaker_debug_ext.store.format.keys import index_key
+from sagemaker_debug_ext.store.format.index import IndexFile, Location
+from sagemaker_debug_ext.store.format.keys import STEPS_PER_INDEX_FOLDER, event_key, index_key
 from sagemaker_debug_ext.trials import StepState
+from sagemaker_debug_ext.trials.index.refresh import IndexReader
+from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
+from sagemaker_debug_ext.trials.problems import Problems
+from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 FAR_AWAY = (
@@ -163,3 +170,42 @@ def test_step_after_then_the_next_complete_one(new_job, open_trial):
     job.end()
     trial.maybe_refresh()
     assert [reader.step_after(step) for step in (4, 5, 8, 9)] == [5, 9, 9, None]
+
+
+def test_refresh_when_a_job_goes_on_and_on_then_memory_grows_by_few_bytes_a_step(tmp_path):
+    """A reader that follows a job for a million steps needs a fifth of a gigabyte, not more than that."""
+    backend = LocalBackend(tmp_path)
+    index = TrialIndex()
+    reader = IndexReader(backend, index, Problems(backend.url), StepRange())
+
+    def write(steps):
+        for step in steps:
+            tensors = {f"t{number}": Location(number * 100, 100) for number in range(10)}
+            file = IndexFile(ModeKeys.TRAIN, step, event_key(step, "worker_0"), tensors)
+            backend.write(index_key(step, "worker_0"), (file.to_json().encode(),))
+        reader.refresh(settled_step=steps[0] - 1)
+        reader.refresh(settled_step=steps[-1])
+        gc.collect()
+
+    stride = STEPS_PER_INDEX_FOLDER // 20  # many folders of few files
+    write(range(0, 1000 * stride, stride))
+    tracemalloc.start()
+    try:
+        write(range(1000 * stride, 3000 * stride, stride))
+        num_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(index.steps()) == 3000
+    assert num_bytes / 2000 < 400  # 170 if folders are full
+
+
+@pytest.mark.parametrize("digits", [19, 20, 200])
+def test_refresh_when_a_step_is_beyond_64_bits_then_only_that_file_is_left_out(new_job, open_trial, digits):
+    job = new_job().write_collections().write(1)
+    content = job.backend.read(index_key(1, "worker_0"))
+    job.backend.write(f"index/000000000/{'9' * digits}_worker_0.json", (content,))
+    far_away = bytes(content).replace(b'"mode_step": 1', b'"mode_step": ' + b"9" * digits)
+    job.backend.write(index_key(3, "worker_0"), (far_away,))
+    trial = open_trial(job)
+    assert trial.steps() == [1]
+    assert len(trial.problems()) == 2

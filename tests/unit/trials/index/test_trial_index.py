@@ -65,10 +65,10 @@ fewer = settings(max_examples=40)  # one of them fills the index with up to 15 f
 def test_index_when_filled_in_any_order_then_knows_the_steps_of_the_model(files):
     """Steps, modes and workers are those of the files added last for each step and worker."""
     index, model = fill(files)
-    assert index.steps() == sorted({step for step, _ in model})
+    assert list(index.steps()) == sorted({step for step, _ in model})
     for mode in ModeKeys:
         if mode is not ModeKeys.GLOBAL:
-            assert index.steps(mode) == sorted({file.mode_step for file in model.values() if file.mode is mode})
+            assert list(index.steps(mode)) == sorted({file.mode_step for file in model.values() if file.mode is mode})
         assert index.last_step(mode) == max(index.steps(mode), default=None)
         for mode_step in range(5):
             expected = {step for (step, _), file in model.items() if matches(file, mode, step, mode_step)}
