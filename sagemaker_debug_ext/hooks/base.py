@@ -39,7 +39,7 @@ from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, run_all, script_query
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
 from sagemaker_debug_ext.hooks.inner_names import InnerNames
 from sagemaker_debug_ext.hooks.options.arguments import (
@@ -249,6 +249,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         """How many steps were dropped because the memory limit was reached."""
         return self._dispatcher.num_dropped_steps
 
+    @script_query(lambda *_: False)
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
         """Return whether the open step saves the tensor or the collection; false before the first step."""
         plan = self._current_plan()
@@ -262,30 +263,43 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
                 if not self._lifecycle.is_closed:  # by another thread while this one waited
                     self._dispatcher.write_recording()
 
+    @fail_safe
     def export_collections(self) -> None:
         """Write the collections file as it is now."""
         if self._lifecycle.is_active():
-            self._export_and_wait()
+            with self._lock:
+                if self._role.takes_part():
+                    self._steps.save_plan()
+                    self._dispatcher.export_collections()
+            self._dispatcher.flush()
 
+    @fail_safe
     def close(self) -> None:
-        """Flush pending steps, mark the trial as ended, and detach from the model.
+        """Flush pending steps, mark the trial as ended, and detach from the model, each even if another part fails.
 
-        Inside a SageMaker job the platform marks the end of a trial that it uploads. Closing twice is a no-op.
+        Inside a SageMaker job the platform marks the end of a trial that it uploads. Closing twice is a no-op. If Ctrl-C
+        interrupts a call, the next one does the rest, at the latest when the process ends.
         """
+        goes_on, has_model = self._lifecycle.was_interrupted, list[bool]()
         if not self._lifecycle.begin_close():
             return
-        self._skipped.forget()
-        registry.mark_closed(self, self.out_dir)
-        open_writers.withdraw(self.out_dir, self._writer)
-        if self._trigger is not None:
-            self._trigger.close()
-        has_model = self._has_model()
-        self._detach()
-        self._finish()
-        self._warn_of_shortfalls(has_model)
-        self._end()
-        self._lifecycle.detach()
-        self._watcher.drain(0 if self.failure is not None else None)
+        try:
+            run_all(
+                self._skipped.forget,
+                lambda: registry.mark_closed(self, self.out_dir),
+                lambda: open_writers.withdraw(self.out_dir, self._writer),
+                lambda: self._trigger.close() if self._trigger is not None else None,
+                lambda: has_model.append(self._has_model()),
+                self._detach,
+                self._finish,
+                lambda: None if goes_on else self._warn_of_shortfalls(all(has_model)),
+                self._end,
+                self._lifecycle.detach,
+                lambda: self._watcher.drain(0 if self.failure is not None else None),
+            )
+        except KeyboardInterrupt:
+            self._lifecycle.was_interrupted = True
+            raise
         if self.strict:
             self._lifecycle.raise_failure()
 
@@ -349,14 +363,6 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         """Complete the settings of collections, as the collections file shows them, and return the save plan."""
         self._before_plan()
         return self._collections.plan(self.save_config, self.reduction_config, self.strict)
-
-    @fail_safe
-    def _export_and_wait(self) -> None:
-        with self._lock:
-            if self._role.takes_part():
-                self._steps.save_plan()
-                self._dispatcher.export_collections()
-        self._dispatcher.flush()
 
     def _settle(self) -> bool:
         """Write all complete steps for a reader on the thread that trains; return whether this process writes."""

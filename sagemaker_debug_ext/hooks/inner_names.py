@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_query
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
 from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -27,6 +27,7 @@ class InnerNames:
     _find_worker: Callable[[], Any]
 
     @property
+    @script_query(lambda _: {ModeKeys.GLOBAL: -1})
     def mode_steps(self) -> dict[ModeKeys, int]:
         """Mode → last step begun in it; -1 for GLOBAL before the first step."""
         return self._steps.last_mode_steps()

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from sagemaker_debug_ext.hooks.fail_safe import script_call
 from sagemaker_debug_ext.profiler.timeline.current import current_timeline
 
 
 class ProfilerCalls:
-    """Answers the profiler methods of `smdebug` hooks; without a timeline as in a job without a profiler."""
+    """Answers the profiler methods of `smdebug` hooks; without a timeline as in a job without a profiler.
 
+    The hook sets the attributes.
+    """
+
+    strict: bool
+    _disable: Callable[[Exception], None]
+
+    @script_call
     def record_trace_events(
         self,
+        /,  # kwargs may hold any name
         timestamp: float,
         training_phase: str = "",
         op_name: str = "",

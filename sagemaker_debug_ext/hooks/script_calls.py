@@ -6,7 +6,7 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from sagemaker_debug_ext.config.collection import Collection
@@ -17,7 +17,7 @@ from sagemaker_debug_ext.hooks.capture.counters import SkippedSteps
 from sagemaker_debug_ext.hooks.capture.pending import SCALAR_PREFIX, Scalar
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
-from sagemaker_debug_ext.hooks.fail_safe import skip_value
+from sagemaker_debug_ext.hooks.fail_safe import script_call, script_query, skip_value
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
 from sagemaker_debug_ext.hooks.process.watcher import WatcherProcess
 from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
@@ -33,7 +33,10 @@ class ScriptCalls:
     """
 
     default_collections: ClassVar[tuple[str, ...]]
+    collection_class: ClassVar[type[Collection]]
+    strict: bool
     _collections: CollectionSet
+    _disable: Callable[[Exception], None]
     _lifecycle: HookLifecycle
     _lock: threading.RLock
     _recorder: StepRecorder
@@ -46,20 +49,26 @@ class ScriptCalls:
         """Whether a rule of a self-managed job has asked to stop training; a custom training loop has to check it."""
         return self._watcher.should_stop
 
+    @script_query(lambda hook, name, create=True: hook.collection_class(name))  # noqa: ARG005 - that of the method
     def get_collection(self, name: str, create: bool = True) -> Collection:
         """Return a collection, by default creating one that does not exist.
 
         Raises:
+            SMDebugTypeError: The name is not a text.
             SMDebugValueError: No collection has that name, and `create` is false.
         """
+        if not isinstance(name, str):
+            raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
         self._steps.invalidate_plan()
         return self._collections.get(name, create)
 
+    @script_query(lambda _: dict[str, Collection]())
     def get_collections(self) -> dict[str, Collection]:
         """Return all collections by name."""
         self._steps.invalidate_plan()
         return {collection.name: collection for collection in self._collections}
 
+    @script_call
     def add_collection(self, collection: Collection) -> None:
         """Add a collection, replacing one of the same name.
 
@@ -69,6 +78,7 @@ class ScriptCalls:
         self._steps.invalidate_plan()
         self._collections.add(collection)
 
+    @script_query(lambda _: False)
     def has_default_hook_configuration(self) -> bool:
         """Return whether exactly the framework's default collections are saved."""
         return self._collections.saved == set(self.default_collections)
@@ -81,10 +91,12 @@ class ScriptCalls:
         return self._steps.counters.mode
 
     @property
+    @script_query(lambda _: -1)
     def step(self) -> int:
         """Global step of the last step begun; -1 before the first."""
         return self._steps.last_begun
 
+    @script_call
     def set_mode(self, mode: ModeKeys) -> None:
         """Set the mode of the following steps.
 
@@ -97,6 +109,7 @@ class ScriptCalls:
             )
         self._steps.enter_mode(mode)
 
+    @script_call
     def save_scalar(
         self,
         name: str,
@@ -117,12 +130,12 @@ class ScriptCalls:
             timestamp: Time of the value in seconds since the epoch; the current time by default.
 
         Raises:
-            SMDebugTypeError: The name is not a text, or the value is not exactly one number.
+            SMDebugTypeError: The name is not a text, the value is not exactly one number, or the timestamp is none.
         """
         if not isinstance(name, str):
             raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
         copied = self._recorder.copy_scalar(value, name)
-        captured = Captured(copied, time.time() if timestamp is None else float(timestamp))
+        captured = Captured(copied, time.time() if timestamp is None else _to_seconds(timestamp))
         if not self._lifecycle.accepts("save_scalar"):
             return
         with self._lock:
@@ -130,6 +143,7 @@ class ScriptCalls:
             scalar = Scalar(captured, self._steps.counters.mode, sm_metric)
             self._recorder.save_scalar(self._steps.open, SCALAR_PREFIX + name, scalar)
 
+    @script_call
     def save_tensor(
         self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
     ) -> None:
@@ -170,3 +184,10 @@ class ScriptCalls:
                 self._collections.get(name).add_tensor_name(tensor_name)
             self._skipped.forget()  # because its collections may be due at steps that are being skipped
             self._recorder.tensors.add(tensor_name, captured, names)
+
+
+def _to_seconds(timestamp: Any) -> float:
+    try:
+        return float(timestamp)
+    except (TypeError, ValueError):
+        raise SMDebugTypeError(f"timestamp must be a number of seconds (got {brief(timestamp)})") from None

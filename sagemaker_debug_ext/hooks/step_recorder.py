@@ -105,7 +105,7 @@ class StepRecorder:
         adapter = self._adapter
         try:
             copied = adapter._copy_value(value)  # noqa: SLF001
-        except (TypeError, ValueError, RuntimeError, DebugExtError) as error:
+        except (TypeError, ValueError, DebugExtError) as error:
             raise SMDebugTypeError(f"scalar {name!r} must be one number (got {brief(value)})") from error
         is_text = not isinstance(copied, PooledValue) and adapter._to_array(copied).dtype.kind == "U"  # noqa: SLF001
         if is_text or copied.shape not in ((), (1,) * len(copied.shape)):

@@ -12,7 +12,7 @@ import keras
 
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe, skip_value
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_call, script_query, skip_value
 from sagemaker_debug_ext.hooks.keras.backend import backend_name, do_not_convert, is_tensor, is_tensorflow
 from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
 from sagemaker_debug_ext.hooks.keras.collections import Collection
@@ -35,6 +35,7 @@ class CustomLoopHook(TensorHook):
         self._tapes: Any = None
         super().__init__(*args, **kwargs)
 
+    @script_call
     def register_model(self, model: Any) -> None:
         """Capture inputs and outputs of a model's layers in custom loops with `wrap_tape`.
 
@@ -51,6 +52,7 @@ class CustomLoopHook(TensorHook):
             self._tapes.add_model(model)
 
     @do_not_convert
+    @script_query(lambda _, tape: tape)
     def wrap_tape(self, tape: Any) -> Any:
         """Capture the tensors that a TensorFlow gradient tape records, and return the tape.
 
@@ -63,6 +65,7 @@ class CustomLoopHook(TensorHook):
         return self._tape_hook("wrap_tape").wrap(tape)
 
     @do_not_convert
+    @script_query(lambda _, optimizer: optimizer)
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Capture the variables of an optimizer in custom loops, and return the optimizer.
 
@@ -75,6 +78,7 @@ class CustomLoopHook(TensorHook):
         return optimizer
 
     @do_not_convert
+    @script_call
     def save_scalar(self, name: str, value: Any, sm_metric: bool = False, timestamp: float | None = None) -> None:
         """Save a number as ``scalar/<name>``, also inside `tf.function`; see `BaseHook.save_scalar`."""
         if _is_symbolic(value):
@@ -85,6 +89,7 @@ class CustomLoopHook(TensorHook):
             super().save_scalar(name, value, sm_metric, timestamp)
 
     @do_not_convert
+    @script_call
     def save_tensor(self, tensor_name: str, tensor_value: Any, collections_to_write: Any = "default") -> None:
         """Save a custom tensor, also inside `tf.function`; see `BaseHook.save_tensor`."""
         if _is_symbolic(tensor_value):
@@ -95,6 +100,7 @@ class CustomLoopHook(TensorHook):
             super().save_tensor(tensor_name, tensor_value, collections_to_write)
 
     @do_not_convert
+    @script_call
     def record_tensor_value(self, tensor_name: str, tensor_value: Any) -> None:
         """Save a value with the open step, as a member of collection ``metrics``, also inside `tf.function`.
 
@@ -121,6 +127,7 @@ class CustomLoopHook(TensorHook):
                 value = tensor_value if is_tensor(tensor_value) else to_array(tensor_value)
                 self._offer_as(tensor_name, value, CollectionKeys.METRICS)
 
+    @script_call
     def add_to_collection(self, collection_name: str, variable: Any) -> None:
         """Add a variable to a collection."""
         collection = self.get_collection(collection_name)
@@ -129,6 +136,7 @@ class CustomLoopHook(TensorHook):
         self._forget_names()
 
     @do_not_convert
+    @script_call
     def set_gradients(self, gradients: Iterable[Any], variables: Iterable[Any] | None = None) -> None:
         """Save gradients that the hook cannot capture from tapes or optimizers, with the open step.
 
@@ -141,19 +149,23 @@ class CustomLoopHook(TensorHook):
         self._tape_hook("set_gradients").offer_gradients(list(gradients), list(variables))
 
     @do_not_convert
+    @script_call
     def set_optimizer_variables(self, optimizer_variables: Iterable[Any]) -> None:
         """Save variables with the open step, as members of collection ``optimizer_variables``."""
         self._offer_variables((f"{variable_path(variable)}:0", variable) for variable in optimizer_variables)
 
     @do_not_convert
+    @script_call
     def save_tape_logs(self, model_inputs: Any = None, outputs: Any = None) -> None:
         """Save the inputs of a model as ``inputs`` and its outputs as ``predictions``, with the open step."""
         self._tape_hook("save_tape_logs").offer_batch(model_inputs, outputs)
 
+    @script_call
     def save_smdebug_logs(self, logs: Mapping[str, Any] | None) -> None:
         """Save numbers with the open step, like the logs of a model."""
         self._guarded(self._offer_logs, logs)
 
+    @script_query(lambda *_: False)
     def should_save_layer(self, layer_name: str) -> bool:
         """Return whether the open step saves inputs or outputs of a layer."""
         plan = self._current_plan()

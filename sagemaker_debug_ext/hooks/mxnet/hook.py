@@ -21,7 +21,7 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_call
 from sagemaker_debug_ext.hooks.mxnet.arrays import Parts, Reduced, Reductions, flatten_arrays, has_symbols
 from sagemaker_debug_ext.hooks.mxnet.blocks import (
     Collection,
@@ -124,6 +124,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     # --- what the script says -----------------------------------------------------------------------------------------
 
+    @script_call
     def register_block(self, block: gluon.Block) -> None:
         """Capture a block. Each of its forward passes is a step, unless the block is a loss.
 
@@ -142,6 +143,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     register_hook = register_block
 
+    @script_call
     def register_loss(self, block: gluon.Block) -> None:
         """Capture the inputs and outputs of a loss that is not a `gluon.loss.Loss`. Its calls are not steps.
 

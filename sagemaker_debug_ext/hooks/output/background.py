@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import queue
 import threading
 import time
 from collections import deque
@@ -31,6 +32,9 @@ class BackgroundWriter:
     The thread starts with the first job and never keeps the process alive. If it cannot start, or ends before its time,
     whoever waits for it runs the jobs itself. At no time do two threads run jobs.
 
+    Ctrl-C may come between any two steps of the script's thread. `threading.Condition`, written in Python, would then
+    keep its lock for ever. That thread therefore waits for plain locks only, and wakes the writing thread by a queue.
+
     Args:
         memory_limit_bytes: The most bytes of queued jobs.
         on_failure: Called once, on the writing thread, with the error of the job that failed.
@@ -41,8 +45,10 @@ class BackgroundWriter:
         self._on_failure = on_failure
         self._jobs: deque[_Job] = deque()
         self._held_bytes = 0
-        self._changed = threading.Condition()
-        self._writing = threading.Lock()
+        self._lock = threading.RLock()
+        self._wakeups: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._waiters: deque[threading.Lock] = deque()
+        self._runner: object | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
         self._failed = False
@@ -64,57 +70,65 @@ class BackgroundWriter:
         Returns:
             False if there was no room, and no wait.
         """
-        with self._changed:
-            while num_bytes and self._held_bytes and not self._has_room(num_bytes) and not self._failed:
-                if not wait:
-                    return False
-                self._wait()
-            if self._failed:
-                self._num_dropped += 1
-                return True
-            self._jobs.append(_Job(run, num_bytes))
-            self._held_bytes += num_bytes
-            self._changed.notify_all()
-            if not self._has_writer():
-                self._start()
-        return True
-
-    def _has_room(self, num_bytes: int) -> bool:
-        return self._held_bytes + num_bytes <= self._memory_limit_bytes
+        while True:
+            with self._lock:
+                if self._failed:
+                    self._num_dropped += 1
+                    return True
+                if not (num_bytes and self._held_bytes) or self._held_bytes + num_bytes <= self._memory_limit_bytes:
+                    self._jobs.append(_Job(run, num_bytes))
+                    self._held_bytes += num_bytes
+                    self._wakeups.put(None)
+                    if not self._has_writer():
+                        self._start()
+                    return True
+                change = self._next_change()
+            if not wait:
+                return False
+            self._wait(change)
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything submitted so far is done, or writing has failed; return False on time-out."""
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        with self._changed:
-            while self._jobs:  # empty only after the last job, because a running job stays at its head
-                left = _LOOK_SECONDS if deadline is None else min(deadline - time.monotonic(), _LOOK_SECONDS)
-                if left <= 0:
-                    return False
-                self._wait(left)
-        return True
+        while True:
+            with self._lock:
+                if not self._jobs:  # empty only after the last job, because a running job stays at its head
+                    return True
+                change = self._next_change()
+            left = _LOOK_SECONDS if deadline is None else min(deadline - time.monotonic(), _LOOK_SECONDS)
+            if left <= 0:
+                return False
+            self._wait(change, left)
 
     def close(self) -> None:
         """Run the queued jobs and end the thread; nothing may be submitted afterwards."""
         self.flush()
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        if self._thread is not None and self._has_writer():
-            self._thread.join()
+        self._closed = True
+        while self._thread is not None and self._has_writer():
+            self._wakeups.put(None)
+            self._thread.join(_LOOK_SECONDS)
         if self._num_dropped:
             with contextlib.suppress(Exception):  # of a logging handler; the end of the trial is more important
                 LOG.warning("%d steps and other files were lost when writing failed", self._num_dropped)
 
-    def _wait(self, seconds: float = _LOOK_SECONDS) -> None:
-        """Wait for a change while the lock is held; run the jobs here if no thread does."""
-        if self._has_writer() or self._writing.locked():
-            self._changed.wait(seconds)
-            return
-        self._changed.release()
-        try:
+    def _next_change(self) -> threading.Lock:
+        """Return a lock that is released at the next change; called while nothing changes."""
+        waiter = threading.Lock()
+        waiter.acquire()
+        self._waiters.append(waiter)
+        return waiter
+
+    def _tell_of_change(self) -> None:
+        while self._waiters:
+            self._waiters.popleft().release()
+
+    def _wait(self, change: threading.Lock, seconds: float = _LOOK_SECONDS) -> None:
+        """Wait for a change; run the jobs here if no thread does."""
+        if self._has_writer() or self._runner is not None:
+            self._wakeups.put(None)  # an interruption may have come between a job and its wake-up
+            change.acquire(timeout=seconds)
+        else:
             self._work_off()
-        finally:
-            self._changed.acquire()
 
     def _has_writer(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
@@ -127,44 +141,49 @@ class BackgroundWriter:
             thread.start()
 
     def _run(self) -> None:
-        while self._thread is threading.current_thread():  # another one takes over if this one seemed not to start
-            with self._changed:
-                self._changed.wait_for(lambda: self._jobs or self._closed)
-                if not self._jobs:
-                    return
+        while self._thread is threading.current_thread() and not (self._closed and not self._jobs):
+            self._wakeups.get()
             self._work_off()
+        self._wakeups.put(None)  # for the thread that takes over if this one seemed not to start
 
     def _work_off(self) -> None:
         """Run the queued jobs, unless another thread does."""
-        if not self._writing.acquire(blocking=False):
-            return
+        runner = object()
         try:
-            while self._jobs:
-                job = self._jobs[0]
-                try:
-                    job.run()
-                except BaseException as error:
-                    with contextlib.suppress(BaseException):  # raised by a logging handler; nobody is left to hear it
-                        self._fail(error)
-                    if isinstance(error, Exception) or self._thread is threading.current_thread():
-                        return
-                    raise  # an interruption belongs to the script, on whose thread this ran
-                with self._changed:
-                    self._jobs.popleft()
-                    self._held_bytes -= job.num_bytes
-                    self._changed.notify_all()
-                del job  # a job holds its step's tensors; do not keep them while waiting for the next
+            with self._lock:
+                if self._runner is None:
+                    self._runner = runner
+            if self._runner is runner:
+                self._run_jobs()
         finally:
-            self._writing.release()
+            if self._runner is runner:
+                self._runner = None
+
+    def _run_jobs(self) -> None:
+        while self._jobs:
+            job = self._jobs[0]
+            try:
+                job.run()
+            except BaseException as error:
+                with contextlib.suppress(BaseException):  # raised by a logging handler; nobody is left to hear it
+                    self._fail(error)
+                if isinstance(error, Exception) or self._thread is threading.current_thread():
+                    return
+                raise  # an interruption belongs to the script, on whose thread this ran
+            with self._lock:
+                self._jobs.popleft()
+                self._held_bytes = self._held_bytes - job.num_bytes if self._jobs else 0
+                self._tell_of_change()
+            del job  # a job holds its step's tensors; do not keep them while waiting for the next
 
     def _fail(self, error: BaseException) -> None:
         """Drop all jobs, even if reporting the error fails, as with a logging handler that raises."""
         try:
             self._on_failure(error if isinstance(error, Exception) else RuntimeError(f"writing was ended by {error!r}"))
         finally:
-            with self._changed:
+            with self._lock:
                 self._failed = True
                 self._num_dropped += len(self._jobs)
                 self._jobs.clear()
                 self._held_bytes = 0
-                self._changed.notify_all()
+                self._tell_of_change()

@@ -12,6 +12,7 @@ import numpy as np
 from sagemaker_debug_ext.errors import DebugExtError, IndexReaderException, SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.capture.pending import SCALAR_PREFIX
 from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer, SummarySpec
+from sagemaker_debug_ext.hooks.fail_safe import run_all
 from sagemaker_debug_ext.hooks.output.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import Metric, MetricsFile
 from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
@@ -167,18 +168,17 @@ class TrialOutput:
         Raises:
             OSError: The back end failed.
         """
-        self._background.close()
-        self._spill.close()
-        try:
-            try:
-                if self._unwritten_collections is not None:
-                    self._write_collections(self._unwritten_collections)
-            finally:
-                if mark_end:
-                    job_end.finish(self._backend, self._writer.worker, self._num_writers)
-        finally:
-            if self._has_claim:
-                release_claim(self._backend)
+        run_all(
+            self._background.close,
+            self._spill.close,
+            self._write_last_collections,
+            lambda: job_end.finish(self._backend, self._writer.worker, self._num_writers) if mark_end else None,
+            lambda: release_claim(self._backend) if self._has_claim else None,
+        )
+
+    def _write_last_collections(self) -> None:
+        if self._unwritten_collections is not None:
+            self._write_collections(self._unwritten_collections)
 
     def _write_step(self, step: StepBuffer, to_array: Callable[[Any], Array]) -> None:
         self._write(step, step.to_data(to_array), to_array)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 from collections.abc import Callable
 
+from sagemaker_debug_ext.hooks.fail_safe import run_all
 from sagemaker_debug_ext.hooks.process.exit import current_exception_id, is_exiting_with_error, on_exit
 from sagemaker_debug_ext.hooks.process.fork import fork_token
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_sigterm
@@ -28,6 +30,8 @@ class HookLifecycle:
         self.is_off = False
         """Whether saving is switched off, by a failure or because this process does not write."""
         self.is_closed = False
+        self.was_interrupted = False
+        """Whether Ctrl-C has interrupted closing, so that the rest is still to be done."""
         self.has_raised = False
         """Whether the hook's ``with`` block was left by an exception."""
         self._url = url
@@ -76,7 +80,8 @@ class HookLifecycle:
             return
         self.failure = error
         if not is_strict:
-            LOG.error("sagemaker_debug_ext: saving is switched off, training goes on: %s", error, exc_info=error)
+            with contextlib.suppress(Exception):  # of a logging handler of the script
+                LOG.error("sagemaker_debug_ext: saving is switched off, training goes on: %s", error, exc_info=error)
 
     def raise_failure(self) -> None:
         """Raise the first failure, if there is one."""
@@ -85,15 +90,15 @@ class HookLifecycle:
 
     def begin_close(self) -> bool:
         """Mark the hook as closed; return False if it is closed already or belongs to another process."""
-        if self.is_closed or not self.is_own_process():
+        if (self.is_closed and not self.was_interrupted) or not self.is_own_process():
             return False
         self.is_closed = True
-        self._forget_exit()
+        self.was_interrupted = False
         return True
 
     def detach(self) -> None:
-        """Stop handling SIGTERM."""
-        self._forget_sigterm()
+        """Stop handling process exit and SIGTERM."""
+        run_all(self._forget_exit, self._forget_sigterm)
 
     def _is_of_parent(self) -> bool:
         """Warn once that the hook saves nothing in a forked child, and return False."""

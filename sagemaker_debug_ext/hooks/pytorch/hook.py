@@ -14,7 +14,7 @@ from sagemaker_debug_ext.config.hook_options import to_flag
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script, run_all, script_call, script_query
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram, loss_arguments
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
@@ -89,6 +89,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
 
     # --- called by the script -----------------------------------------------------------------------------------------
 
+    @script_call
     def register_module(self, module: nn.Module) -> None:
         """Capture a model: from now on each of its forward passes is a step.
 
@@ -114,6 +115,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
 
     register_hook = register_module
 
+    @script_call
     def register_loss(self, loss_module: nn.Module) -> None:
         """Capture the outputs of a loss, whatever its class is called, as members of collection ``losses``.
 
@@ -137,6 +139,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             if plan and not self._overrides("forward_hook"):  # a step is open, to which the loss may belong
                 self._watching.watch_late(plan, loss)
 
+    @script_call
     def record_tensor_value(self, tensor_name: str, tensor_value: Tensor) -> None:
         """Save a tensor as ``<tensor_name>_output_<i>``, if a saved collection includes that name.
 
@@ -151,6 +154,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             self._record_outputs(tensor_name, tensor_value)
 
     @property
+    @script_query(lambda hook: StepNumber(-1, hook._end_step))  # noqa: SLF001 - of the hook itself
     def step(self) -> StepNumber:
         """Global step of the last step begun, -1 before the first; called, it ends that step.
 
@@ -158,6 +162,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         """
         return StepNumber(self._steps.last_begun, self._end_step)
 
+    @script_call
     def _end_step(self) -> None:
         if not self.explicit_steps:
             raise SMDebugRuntimeError(
@@ -167,6 +172,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             self._complete_step()
         self._is_step_over = True
 
+    @script_call
     def gather(self, *patterns: str) -> None:
         """Save tensors that are spread over processes (``DTensor``) as a whole, not in shards.
 
@@ -401,6 +407,21 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         self._dispatcher.describe_program(self._program.record())
 
     def _detach(self) -> None:
+        run_all(
+            self._warn_if_no_pass_was_seen,
+            self._release_step,
+            self._warn_of_missed_gradients,
+            self._watching.end,
+            self._optimizers.detach,
+            lambda: self._detector.detach() if self._detector is not None else None,
+            lambda: run_all(*(handle.remove for handle in self._handles)),
+            self._handles.clear,
+            self._scripting.detach,
+            self._roots.clear,
+            self._watching.forget_plans,
+        )
+
+    def _warn_if_no_pass_was_seen(self) -> None:
         unseen = [root.name for root in self._roots if root.is_model]
         if unseen and self._steps.last_begun < 0 and not (self._lifecycle.is_off or self._has_told_of_methods):
             LOG.warning(
@@ -409,22 +430,13 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
                 "calls of other methods",
                 ", ".join(unseen),
             )
-        self._release_step()
+
+    def _warn_of_missed_gradients(self) -> None:
         if self._optimizers.has_missed_gradients and not self._lifecycle.is_off:
             LOG.warning(
                 "gradients that are spread over processes were not saved: no update by an optimizer was seen; inside "
                 "compiled code none is"
             )
-        self._watching.end()
-        self._optimizers.detach()
-        if self._detector is not None:
-            self._detector.detach()
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
-        self._scripting.detach()
-        self._roots.clear()
-        self._watching.forget_plans()
 
 
 def _not_described(error: Exception) -> None:

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import RAW, StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_call
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.xgboost.collections import (
     BASE_VALUE,
@@ -237,6 +237,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             self._cancel_round()
         return ModelKind.of(model)
 
+    @script_call
     def _prepare(self, model: Any, kind: ModelKind) -> _Training:
         self._features = kind.features
         self._wanted.clear()

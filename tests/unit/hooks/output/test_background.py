@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import contextlib
+import functools
+import sys
 import threading
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sagemaker_debug_ext.hooks.output import background
 from sagemaker_debug_ext.hooks.output.background import BackgroundWriter
 
 
@@ -210,8 +214,7 @@ def test_flush_when_the_thread_has_died_then_runs_the_jobs_here(make):
     writer.submit(lambda: done.append(0))
     writer.flush()
     writer._closed = True  # ends the thread, as an end of the interpreter's would
-    with writer._changed:
-        writer._changed.notify_all()
+    writer._wakeups.put(None)
     writer._thread.join()
     writer._start = lambda: None
     writer.submit(lambda: done.append(1))
@@ -234,6 +237,51 @@ def test_interruption_when_jobs_run_on_the_thread_of_the_script_then_reaches_it(
     with pytest.raises(KeyboardInterrupt):
         writer.flush()
     writer.close()
+
+
+class Interruption:
+    """Profile function that interrupts its thread at the n-th moment at which the interpreter looks for signals.
+
+    It looks where a function begins and where a call has returned; those of the writer and of `threading` count.
+    """
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, _):
+        if event != "c_call" and frame.f_code.co_filename in (background.__file__, threading.__file__):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+
+def ends(writer, done):
+    """Submit one more job and close; return whether that ended."""
+    end = threading.Thread(target=lambda: (writer.submit(lambda: done.append("last")), writer.close()), daemon=True)
+    end.start()
+    end.join(timeout=30)
+    return not end.is_alive()
+
+
+def test_submit_when_interrupted_anywhere_then_nobody_waits_for_ever(make):
+    """No lock stays taken, whatever the script's thread was doing when Ctrl-C came."""
+    number, is_interrupted = 0, True
+    while is_interrupted:
+        number += 1
+        writer, done = make(limit=100), []
+        interruption = Interruption(number)
+        sys.setprofile(interruption)
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                for step in range(3):
+                    writer.submit(functools.partial(done.append, step), 60)
+                writer.flush()
+        finally:
+            sys.setprofile(None)
+        is_interrupted = interruption.left <= 0
+        assert ends(writer, done)
+        assert done in [[*range(num_submitted), "last"] for num_submitted in range(4)]
+    assert number > 50
 
 
 @settings(max_examples=25)

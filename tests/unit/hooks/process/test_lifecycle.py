@@ -142,6 +142,7 @@ def test_attach_when_process_exits_then_hook_is_closed_unless_it_is_already(lock
         lifecycle.attach(lambda: calls.append("close"), None)
         if is_closed_before:
             lifecycle.begin_close()
+            lifecycle.detach()
         atexit._run_exitfuncs()
         return "close" in calls
 
