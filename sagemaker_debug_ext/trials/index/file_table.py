@@ -15,6 +15,9 @@ from sagemaker_debug_ext.store.format.keys import join_event_key, mangle_worker
 from sagemaker_debug_ext.trials.index.entries import IndexEntryFile, IndexLayout
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
+_MAX_FILES: Final = 16_384
+"""Limit of the rows that are remembered as objects, about 500 bytes each."""
+
 _MODES: Final = tuple(ModeKeys)
 _MODE_NUMBERS: Final = {mode: number for number, mode in enumerate(_MODES)}
 
@@ -34,6 +37,7 @@ class FileTable:
         self.mode_steps = array("q")
         self.layouts: list[IndexLayout] = []
         self.contents: list[IndexContent] = []
+        self._files: dict[int, IndexEntryFile] = {}
         self._modes = bytearray()
         self._workers = array("I")
         self._modified_at = array("d")
@@ -47,7 +51,7 @@ class FileTable:
         return len(self.steps)
 
     def __iter__(self) -> Iterator[IndexEntryFile]:
-        return map(self.file, range(len(self)))
+        return map(self._make_file, range(len(self)))
 
     def append(
         self, step: int, worker: str, entry: IndexEntry, layout: IndexLayout, version: str, modified_at: float
@@ -69,6 +73,7 @@ class FileTable:
     def replace(self, row: int, entry: IndexEntry, layout: IndexLayout, version: str, modified_at: float) -> None:
         """Change all of a row but its step and worker."""
         mode, mode_step, event_file, content = entry
+        self._files.pop(row, None)
         self.mode_steps[row] = mode_step
         self.layouts[row] = layout
         self.contents[row] = content
@@ -79,6 +84,14 @@ class FileTable:
 
     def file(self, row: int) -> IndexEntryFile:
         """Return a row as an object."""
+        file = self._files.get(row)
+        if file is None:
+            if len(self._files) >= _MAX_FILES:
+                self._files.clear()
+            file = self._files[row] = self._make_file(row)
+        return file
+
+    def _make_file(self, row: int) -> IndexEntryFile:
         return IndexEntryFile(
             self.steps[row],
             self.worker(row),

@@ -8,6 +8,7 @@ numbers.
 from __future__ import annotations
 
 import math
+import operator
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -261,7 +262,7 @@ class TrialIndex:
         first: dict[int, int] = {}
         for layout in self._layouts_of[name]:
             if mode is ModeKeys.GLOBAL:
-                found = [steps[row] for row in layout.rows]
+                found = array("q", map(steps.__getitem__, layout.rows))
                 first.update(zip(found, found, strict=True))
                 continue
             for row in layout.rows:
@@ -305,16 +306,16 @@ class TrialIndex:
             for row in self._rows_of(step, mode)
             if name in self._table.layouts[row].slots and (worker is None or self._table.worker(row) == worker)
         ]
-        if not rows:
-            return None
+        if len(rows) < 2:
+            return self._table.file(rows[0]) if rows else None
         # The first worker counts, and its last global step if several are the same step of the mode.
         return self._table.file(min(rows, key=lambda row: (self._table.worker(row), -self._table.steps[row])))
 
     def files_at(self, step: int, mode: ModeKeys) -> list[IndexEntryFile]:
         """Return each worker's last entry at a step of a mode, sorted by worker."""
         if mode is ModeKeys.GLOBAL:
-            files = list(self._files_at(step, mode))
-            return files if len(files) < 2 else sorted(files, key=lambda file: file.worker)
+            files = self._files_at_global_step(step)
+            return files if len(files) < 2 else sorted(files, key=operator.attrgetter("worker"))
         return [file for _, file in sorted({file.worker: file for file in self._files_at(step, mode)}.items())]
 
     def record(self, name: str, step: int, worker: str) -> StoredRecord | None:
@@ -341,6 +342,15 @@ class TrialIndex:
             if position >= 0 and layout.rows:
                 return self._table.contents[layout.rows[0]].shapes[position][1].original_name
         return None
+
+    def _files_at_global_step(self, global_step: int) -> list[IndexEntryFile]:
+        position = self._position(global_step)
+        if position is None:
+            return []
+        row = self._first_rows[position]
+        if self._next_rows[row] < 0:  # the usual case: one worker
+            return [self._table.file(row)]
+        return list(map(self._table.file, self._rows_at(global_step)))
 
     def _files_at(self, step: int, mode: ModeKeys) -> Iterator[IndexEntryFile]:
         return map(self._table.file, self._rows_of(step, mode))
