@@ -277,8 +277,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
     def close(self) -> None:
         """Flush pending steps, mark the trial as ended, and detach from the model, each even if another part fails.
 
-        Inside a SageMaker job the platform marks the end of a trial that it uploads. Closing twice is a no-op. If Ctrl-C
-        interrupts a call, the next one does the rest, at the latest when the process ends.
+        Inside a SageMaker job the platform marks the end of a trial that it uploads. Closing twice is a no-op. If
+        Ctrl-C interrupts a call, the next one does the rest, at the latest when the process ends.
         """
         goes_on, has_model = self._lifecycle.was_interrupted, list[bool]()
         if not self._lifecycle.begin_close():
