@@ -93,6 +93,14 @@ class ConflictingSettingsError(SMDebugValueError, RuntimeError):
     """Settings of a job exclude each other; the SageMaker SDK raises `RuntimeError` for it."""
 
 
+class ProfilingTypeError(SMDebugTypeError, AssertionError):
+    """A setting of the framework metrics has the wrong type; the SageMaker SDK raises `AssertionError` for it."""
+
+
+class ProfilingValueError(SMDebugValueError, AssertionError):
+    """A setting of the framework metrics is not allowed; the SageMaker SDK raises `AssertionError` for it."""
+
+
 class SMDebugNotImplementedError(DebugExtError, NotImplementedError):
     """The feature has been removed; the message names its replacement."""
 
@@ -403,8 +411,10 @@ class InsufficientInformationForRuleInvocation(DebugExtError):
         return f"rule {self.rule_name}: {self.message}"
 
 
-class RequestValidationError(DebugExtError, ValueError):
+class RequestValidationError(DebugExtError, ValueError, RuntimeError):
     """SageMaker would reject a CreateTrainingJob request or the configuration behind it.
+
+    The SageMaker SDK raises `ValueError` for some of these problems and `RuntimeError` for others.
 
     Args:
         problems: One line per problem; each starts with the path of the member.

@@ -7,8 +7,10 @@ metrics for every job whose profiler is on.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 import warnings
+from collections.abc import Callable
 from types import NoneType
 from typing import Any, ClassVar, Final
 
@@ -25,10 +27,18 @@ from sagemaker_debug_ext.config._fields import (
     is_s3_path,
     is_whole_number,
 )
-from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugValueError
+from sagemaker_debug_ext.errors import (
+    DebugExtWarning,
+    ProfilingTypeError,
+    ProfilingValueError,
+    SMDebugTypeError,
+    SMDebugValueError,
+)
 
 SYSTEM_MONITOR_INTERVALS_MILLIS: Final = (100, 200, 500, 1000, 5000, 60000)
 """The intervals between system metrics that the service supports."""
+
+_END_OF_YEAR_9999: Final = 253_402_300_799
 
 
 class PythonProfiler(enum.Enum):
@@ -47,11 +57,56 @@ class cProfileTimer(enum.Enum):  # noqa: N801  # the SDK's name
     DEFAULT = "default"
 
 
+class ErrorMessages(enum.Enum):
+    """A part of the message for each refused setting of the framework metrics, to be found with `re.search`."""
+
+    INVALID_LOCAL_PATH = "local_path must"
+    INVALID_FILE_MAX_SIZE = "file_max_size must"
+    INVALID_FILE_CLOSE_INTERVAL = "file_close_interval must"
+    INVALID_FILE_OPEN_FAIL_THRESHOLD = "file_open_fail_threshold must"
+    INVALID_PROFILE_DEFAULT_STEPS = "profile_default_steps must"
+    INVALID_START_STEP = "start_step must"
+    INVALID_NUM_STEPS = "num_steps must"
+    INVALID_START_UNIX_TIME = "start_unix_time must"
+    INVALID_DURATION = "duration must"
+    FOUND_BOTH_STEP_AND_TIME_FIELDS = "must have one range"
+    INVALID_METRICS_REGEX = "metrics_regex must"
+    INVALID_PYTHON_PROFILER = "PythonProfiler must"
+    INVALID_CPROFILE_TIMER = "cProfileTimer must"
+
+
+def _raise_assertions(kind: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:  # noqa: ARG001
+    """Let the validators of a class raise errors that `except AssertionError` catches, as it does with the SDK."""
+    return [field.evolve(validator=_with_assertion(field.validator)) if field.validator else field for field in fields]
+
+
+def _with_assertion(validator: Callable[..., object]) -> Callable[..., object]:
+    @functools.wraps(validator)
+    def check(*arguments: object) -> None:
+        try:
+            validator(*arguments)
+        except SMDebugTypeError as error:
+            raise ProfilingTypeError(*error.args) from error
+        except SMDebugValueError as error:
+            raise ProfilingValueError(*error.args) from error
+
+    return check
+
+
+def _is_unix_time(instance: object, attribute: attrs.Attribute[Any], value: int | None) -> None:
+    is_whole_number(0)(instance, attribute, value)
+    if isinstance(value, int) and value > _END_OF_YEAR_9999:
+        raise SMDebugValueError(
+            f"{type(instance).__name__}.{attribute.name} must be in seconds since 1970, up to the year 9999 "
+            f"(got {value!r})"
+        )
+
+
 def _check_one_range(config: MetricsConfigBase | FrameworkProfile, profile_default_steps: bool) -> None:
     steps = (config.start_step, config.num_steps)
     time = (config.start_unix_time, config.duration)
     if sum([profile_default_steps, steps != (None, None), time != (None, None)]) > 1:
-        raise SMDebugValueError(
+        raise ProfilingValueError(
             f"{type(config).__name__} must have one range: steps, time, or profile_default_steps "
             f"(got start_step, num_steps = {steps}; start_unix_time, duration = {time}; "
             f"profile_default_steps = {profile_default_steps})"
@@ -102,7 +157,7 @@ def _quoted(value: float | str) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=_raise_assertions)
 class MetricsConfigBase:
     """Steps or time range for one kind of framework metrics. Use one of the subclasses.
 
@@ -116,15 +171,15 @@ class MetricsConfigBase:
         profile_default_steps: Use the default range; excludes all other arguments.
 
     Raises:
-        SMDebugTypeError: A number has the wrong type.
-        SMDebugValueError: A number is out of range, or two ranges are given.
+        ProfilingTypeError: A number has the wrong type.
+        ProfilingValueError: A number is out of range, or two ranges are given.
     """
 
     default_range: ClassVar[tuple[int, int]]
 
     start_step: int | None = attrs.field(default=None, validator=is_whole_number(0))
     num_steps: int | None = attrs.field(default=None, validator=is_whole_number(1))
-    start_unix_time: int | None = attrs.field(default=None, validator=is_whole_number(0))
+    start_unix_time: int | None = attrs.field(default=None, validator=_is_unix_time)
     duration: float | None = attrs.field(default=None, validator=is_positive_number)
     profile_default_steps: bool = attrs.field(default=False, validator=is_instance(bool))
 
@@ -179,7 +234,7 @@ def _is_pattern(instance: object, attribute: attrs.Attribute[Any], value: str) -
     try:
         re.compile(value)
     except (re.error, TypeError) as error:
-        raise SMDebugValueError(
+        raise ProfilingValueError(
             f"{type(instance).__name__}.{attribute.name} must be a regular expression (got {value!r}: {error})"
         ) from error
 
@@ -200,9 +255,9 @@ class DataloaderProfilingConfig(MetricsConfigBase):
         return {"MetricsRegex": self.metrics_regex}
 
 
-def _refused(kind: type[enum.Enum], value: object) -> SMDebugValueError:
+def _refused(kind: type[enum.Enum], value: object) -> ProfilingValueError:
     allowed = ", ".join(repr(member.value) for member in kind)
-    return SMDebugValueError(f"{kind.__name__} must be one of {allowed} (got {value!r})")
+    return ProfilingValueError(f"{kind.__name__} must be one of {allowed} (got {value!r})")
 
 
 def _to_python_profiler(value: PythonProfiler | str) -> PythonProfiler:
@@ -212,9 +267,9 @@ def _to_python_profiler(value: PythonProfiler | str) -> PythonProfiler:
         raise _refused(PythonProfiler, value) from error
 
 
-def _to_timer(value: cProfileTimer | str) -> cProfileTimer:
+def _to_timer(value: cProfileTimer | str | None) -> cProfileTimer | None:
     try:
-        return cProfileTimer(value)
+        return None if value is None else cProfileTimer(value)
     except ValueError as error:
         raise _refused(cProfileTimer, value) from error
 
@@ -225,23 +280,26 @@ class PythonProfilingConfig(MetricsConfigBase):
 
     Args:
         python_profiler: The profiler to use.
-        cprofile_timer: The time that cProfile measures; ignored with Pyinstrument.
+        cprofile_timer: The time that cProfile measures: the total time unless given. The attribute is `DEFAULT` with
+            `profile_default_steps`, and None with Pyinstrument, which has no choice.
     """
 
     default_range = (9, 3)
 
     python_profiler: PythonProfiler = attrs.field(default=PythonProfiler.CPROFILE, converter=_to_python_profiler)
-    cprofile_timer: cProfileTimer = attrs.field(default=cProfileTimer.TOTAL_TIME, converter=_to_timer)
+    cprofile_timer: cProfileTimer | None = attrs.field(default=None, converter=_to_timer)
 
-    @property
-    def timer(self) -> cProfileTimer | None:
-        """The time to measure: each kind in turn over the default steps; None if the profiler has no choice."""
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        object.__setattr__(self, "cprofile_timer", self._choose_timer())
+
+    def _choose_timer(self) -> cProfileTimer | None:
         if self.python_profiler is PythonProfiler.PYINSTRUMENT:
             return None
-        return cProfileTimer.DEFAULT if self.profile_default_steps else self.cprofile_timer
+        return cProfileTimer.DEFAULT if self.profile_default_steps else self.cprofile_timer or cProfileTimer.TOTAL_TIME
 
     def _settings(self) -> dict[str, str]:
-        timer = {"cProfileTimer": self.timer.value} if self.timer else {}
+        timer = {"cProfileTimer": self.cprofile_timer.value} if self.cprofile_timer else {}
         return {"ProfilerName": self.python_profiler.value, **timer}
 
 
@@ -258,7 +316,7 @@ ALL_METRIC_CONFIGS: Final = list(METRICS_CONFIGS.values())
 """The classes of the five kinds of framework metrics."""
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=_raise_assertions)
 class FrameworkProfile:
     """Framework metrics that an old container collects.
 
@@ -281,8 +339,8 @@ class FrameworkProfile:
         duration: See `MetricsConfigBase`.
 
     Raises:
-        SMDebugTypeError: An argument has the wrong type.
-        SMDebugValueError: A number is out of range, or both kinds of range are given.
+        ProfilingTypeError: An argument has the wrong type.
+        ProfilingValueError: A number is out of range, or both kinds of range are given.
     """
 
     local_path: str = attrs.field(default="/opt/ml/output/profiler", validator=is_local_path)
@@ -306,7 +364,7 @@ class FrameworkProfile:
     )
     start_step: int | None = attrs.field(default=None, validator=is_whole_number(0))
     num_steps: int | None = attrs.field(default=None, validator=is_whole_number(1))
-    start_unix_time: int | None = attrs.field(default=None, validator=is_whole_number(0))
+    start_unix_time: int | None = attrs.field(default=None, validator=_is_unix_time)
     duration: float | None = attrs.field(default=None, validator=is_positive_number)
 
     def __attrs_post_init__(self) -> None:

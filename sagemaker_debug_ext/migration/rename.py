@@ -17,6 +17,9 @@ from sagemaker_debug_ext.migration.table import read_table
 
 PACKAGE: Final = __name__.partition(".")[0]
 _ROOTS: Final = {"smdebug": PACKAGE, "smdebug_rulesconfig": f"{PACKAGE}.rule_configs"}
+_AT_TOP_OF_SDK: Final = {"Profiler", "ProfilerConfig"}
+"""Names of the debugger package that ``sagemaker`` offers itself."""
+
 _IN_TEXT: Final = re.compile(r"\b(?:smdebug|sagemaker\.debugger)\.\w+")
 _INVISIBLE: Final = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
 
@@ -133,6 +136,9 @@ def _rename_statement(tokens: Sequence[TokenInfo]) -> Iterator[Change]:
         if len(words) == 4 or (len(words) == 6 and words[4] == "as"):
             yield _change(tokens[0], tokens[-1], f"import {PACKAGE} as {words[-1]}")
         return
+    if words[:3] == ["from", "sagemaker", "import"] and _imported(tokens) <= _AT_TOP_OF_SDK:
+        yield _change(tokens[1], tokens[1], PACKAGE)
+        return
     for position, token in enumerate(tokens):
         if token.type != tokenize.NAME or words[position - 1 : position] == ["."]:
             continue
@@ -143,6 +149,12 @@ def _rename_statement(tokens: Sequence[TokenInfo]) -> Iterator[Change]:
             last = tokens[position + 2]
             if last.start[0] == token.start[0]:
                 yield _change(token, last, PACKAGE)
+
+
+def _imported(tokens: Sequence[TokenInfo]) -> set[str]:
+    """Return the names that a ``from`` statement imports, without those it gives them."""
+    names = [token.string for token in tokens[3:] if token.string not in "()"]
+    return {name for name, before in zip(names, [",", *names], strict=False) if before == ","}
 
 
 def _import_for_uses(statements: Sequence[Sequence[TokenInfo]]) -> Iterator[Change]:
@@ -174,13 +186,17 @@ def _apply(source: str, changes: Sequence[Change]) -> str:
 def _mixed_imports(statements: Sequence[Sequence[TokenInfo]]) -> Iterator[Finding]:
     for statement in statements:
         words = _words(statement)
-        if words[:3] == ["from", "sagemaker", "import"] and "debugger" in words[3:]:
-            is_alone = len(words) == 4 or (len(words) == 6 and words[4] == "as")
-            if not is_alone:
-                yield Finding(
-                    statement[0].start[0],
-                    f"debugger is imported together with other names: write import {PACKAGE} as debugger on its own",
-                )
+        if words[:3] != ["from", "sagemaker", "import"]:
+            continue
+        line, names = statement[0].start[0], _imported(statement)
+        is_alone = len(words) == 4 or (len(words) == 6 and words[4] == "as")
+        if "debugger" in names and not is_alone:
+            yield Finding(
+                line, f"debugger is imported together with other names: write import {PACKAGE} as debugger on its own"
+            )
+        if not names <= _AT_TOP_OF_SDK:
+            for name in sorted(names & _AT_TOP_OF_SDK):
+                yield Finding(line, f"{name} is imported together with other names: import it from {PACKAGE}")
 
 
 def _texts(tokens: Sequence[TokenInfo]) -> Iterator[Finding]:

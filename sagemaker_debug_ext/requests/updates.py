@@ -8,7 +8,7 @@ from typing import Any
 from sagemaker_debug_ext import config as configs  # loads the classes for the profiler on first use
 from sagemaker_debug_ext.config._fields import Number, Text
 from sagemaker_debug_ext.config.rules import ProfilerRule
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.from_sdk import framework_profile_from_sdk, rules_from_sdk
 from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configurations
@@ -40,8 +40,9 @@ def profiler_update_request(
         source_uris: See `debugger_request`.
 
     Raises:
-        SMDebugTypeError: An argument has the wrong type, or a rule is not a profiler rule.
-        SMDebugValueError: No change is requested, or framework metrics are both configured and disabled.
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: A rule is not a profiler rule, no change is requested, or framework metrics are both
+            configured and disabled.
         RequestValidationError: A rule cannot be built.
     """
     chosen = rules_from_sdk(rules)
@@ -55,7 +56,7 @@ def profiler_update_request(
         raise SMDebugValueError("framework_profile_params must not come with disable_framework_metrics=True")
     for rule in chosen:
         if not isinstance(rule, ProfilerRule):
-            raise SMDebugTypeError(
+            raise SMDebugValueError(
                 f"rules of an update must be profiler rules, because those on tensors cannot be changed while a job "
                 f"runs (got {rule!r} among them)"
             )

@@ -271,4 +271,4 @@ class JobAccessors:
         members: dict[str, Any] = {name: before[name] for name in DEBUGGER_MEMBERS if name in before}
         members.update({"ProfilerConfig": config, **({"ProfilerRuleConfigurations": rules} if rules else {})})
         output = (before.get("OutputDataConfig") or {}).get("S3OutputPath")
-        self._remember_request(before["TrainingJobName"], output, members)
+        self._remember_request(request["TrainingJobName"], output, members)

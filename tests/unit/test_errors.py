@@ -34,6 +34,9 @@ EXAMPLES = [
     ),
     (errors.InsufficientInformationForRuleInvocation("AllZero", "no names"), errors.DebugExtError, "AllZero: no names"),
     (errors.RequestValidationError(["A: bad", "B: worse"]), ValueError, "2 problems in the request:\n- A: bad\n- B"),
+    (errors.RequestValidationError(["A: bad"]), RuntimeError, "1 problem in the request:\n- A: bad"),
+    (errors.ProfilingTypeError("num_steps must be a whole number"), AssertionError, "num_steps must"),
+    (errors.ProfilingValueError("num_steps must be at least 1"), AssertionError, "num_steps must"),
     (errors.TrainingJobError("job-1", "exit code 3"), RuntimeError, "'job-1' failed: exit code 3"),
 ]
 

@@ -8,7 +8,7 @@ from botocore.stub import ANY, Stubber
 from sagemaker.estimator import Estimator
 
 from sagemaker_debug_ext import ProfilerConfig, ProfilerRule, Rule, rule_configs
-from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugValueError
 from sagemaker_debug_ext.sdk import with_debugger
 from support.aws import ROLE
 
@@ -98,7 +98,7 @@ def test_update_profiler_of_nothing_or_of_what_cannot_change_is_refused(running)
     estimator, _ = running()
     with pytest.raises(SMDebugValueError, match="must change something"):
         estimator.update_profiler()
-    with pytest.raises(SMDebugTypeError, match="must be profiler rules"):
+    with pytest.raises(SMDebugValueError, match="must be profiler rules"):
         estimator.update_profiler(rules=[Rule.sagemaker(rule_configs.overfit())])
     with pytest.raises(SMDebugValueError, match="must be one of 100, 200"):
         estimator.update_profiler(system_monitor_interval_millis=7)

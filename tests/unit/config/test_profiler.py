@@ -1,5 +1,6 @@
 """What the profiler collects, as the user asks for it."""
 
+import attrs
 import pytest
 
 from sagemaker_debug_ext.config import (
@@ -14,7 +15,7 @@ from sagemaker_debug_ext.config import (
     SMDataParallelProfilingConfig,
     cProfileTimer,
 )
-from sagemaker_debug_ext.config.profiler import StepRange, TimeRange
+from sagemaker_debug_ext.config.profiler import ErrorMessages, StepRange, TimeRange
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 
 KINDS = [
@@ -86,10 +87,37 @@ def test_framework_profile_without_choice_collects_all():
 
 def test_python_profiling_measures_each_time_in_turn_over_the_default_steps():
     """As the SDK does; Pyinstrument has no choice of time."""
-    assert PythonProfilingConfig(profile_default_steps=True).timer is cProfileTimer.DEFAULT
-    assert PythonProfilingConfig().timer is cProfileTimer.TOTAL_TIME
-    assert PythonProfilingConfig(3, cprofile_timer="cpu_time").timer is cProfileTimer.CPU_TIME
-    assert PythonProfilingConfig(python_profiler=PythonProfiler.PYINSTRUMENT).timer is None
+    assert PythonProfilingConfig(profile_default_steps=True).cprofile_timer is cProfileTimer.DEFAULT
+    assert PythonProfilingConfig().cprofile_timer is cProfileTimer.TOTAL_TIME
+    assert PythonProfilingConfig(3, cprofile_timer="cpu_time").cprofile_timer is cProfileTimer.CPU_TIME
+    pyinstrument = PythonProfilingConfig(python_profiler=PythonProfiler.PYINSTRUMENT)
+    assert pyinstrument.cprofile_timer is None
+    assert attrs.evolve(pyinstrument, python_profiler="cprofile").cprofile_timer is cProfileTimer.TOTAL_TIME
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FrameworkProfile(local_path=10), ErrorMessages.INVALID_LOCAL_PATH),
+        (lambda: FrameworkProfile(file_max_size=0), ErrorMessages.INVALID_FILE_MAX_SIZE),
+        (lambda: FrameworkProfile(file_close_interval=0), ErrorMessages.INVALID_FILE_CLOSE_INTERVAL),
+        (lambda: FrameworkProfile(file_open_fail_threshold=1.5), ErrorMessages.INVALID_FILE_OPEN_FAIL_THRESHOLD),
+        (lambda: DetailedProfilingConfig(profile_default_steps=1), ErrorMessages.INVALID_PROFILE_DEFAULT_STEPS),
+        (lambda: DetailedProfilingConfig(-1), ErrorMessages.INVALID_START_STEP),
+        (lambda: HorovodProfilingConfig(num_steps="1"), ErrorMessages.INVALID_NUM_STEPS),
+        (lambda: FrameworkProfile(start_unix_time=10**13), ErrorMessages.INVALID_START_UNIX_TIME),
+        (lambda: FrameworkProfile(duration=-2), ErrorMessages.INVALID_DURATION),
+        (lambda: FrameworkProfile(num_steps=1, duration=2), ErrorMessages.FOUND_BOTH_STEP_AND_TIME_FIELDS),
+        (lambda: DataloaderProfilingConfig(metrics_regex="("), ErrorMessages.INVALID_METRICS_REGEX),
+        (lambda: PythonProfilingConfig(python_profiler="perf"), ErrorMessages.INVALID_PYTHON_PROFILER),
+        (lambda: PythonProfilingConfig(cprofile_timer="wall"), ErrorMessages.INVALID_CPROFILE_TIMER),
+    ],
+)
+def test_framework_metrics_when_a_setting_is_refused_then_code_for_the_sdk_catches_it(make, message):
+    """The SDK raises `AssertionError`; the kind of the error is kept beside it."""
+    with pytest.raises(AssertionError, match=message.value) as caught:
+        make()
+    assert isinstance(caught.value, (SMDebugTypeError, SMDebugValueError))
 
 
 @pytest.mark.parametrize("field", ["python_profiler", "cprofile_timer"])

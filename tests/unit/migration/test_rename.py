@@ -27,6 +27,11 @@ NEW = "sagemaker_debug_ext"
         ("import boto3, sagemaker\nx = sagemaker.debugger.Rule\n", f"import boto3, sagemaker, {NEW}\nx = {NEW}.Rule\n"),
         ("from smdebug_rulesconfig import StopTraining\n", f"from {NEW}.rule_configs import StopTraining\n"),
         ("import smdebug_rulesconfig as rc\n", f"import {NEW}.rule_configs as rc\n"),
+        ("from sagemaker import ProfilerConfig\n", f"from {NEW} import ProfilerConfig\n"),
+        (
+            "from sagemaker import (\n    Profiler as P,\n    ProfilerConfig,\n)\n",
+            f"from {NEW} import (\n    Profiler as P,\n    ProfilerConfig,\n)\n",
+        ),
         ("if x:\n\timport smdebug.xgboost\r\n", f"if x:\n\timport {NEW}.xgboost\r\n"),
         ("x = 1\n\f\nimport smdebug.trials\n", f"x = 1\n\f\nimport {NEW}.trials\n"),
     ],
@@ -70,10 +75,15 @@ def test_code_when_it_only_looks_alike_then_stays(source):
         ("from smdebug.core.utils import (\n    is_s3,\n    SagemakerSimulator,\n)\n", 1, "without a simulator"),
         ("import smdebug.core.utils as u\n\nu.ScriptSimulator\n", 3, "utils.ScriptSimulator does not exist"),
         ("import smdebug.tensorflow as smd\nhook = smd.Hook('x')\n", 2, "use KerasHook"),
-        ("import sagemaker.debugger\nx = sagemaker.debugger.utils.ErrorMessages\n", 2, "utils.ErrorMessages does not"),
+        (
+            "import sagemaker.debugger\nx = sagemaker.debugger.utils.is_valid_regex\n",
+            2,
+            "utils.is_valid_regex does not",
+        ),
         ("mock.patch('smdebug.pytorch.Hook')\n", 1, "a text names smdebug.pytorch"),
         ("f(f'{x} sagemaker.debugger.Rule')\n", 1, "a text names sagemaker.debugger.Rule"),
         ("from sagemaker import Session, debugger\n", 1, "imported together with other names"),
+        ("from sagemaker import Session, Profiler\n", 1, "Profiler is imported together with other names"),
     ],
 )
 def test_code_when_a_name_is_gone_or_unclear_then_is_reported_with_its_line(source, line, text):

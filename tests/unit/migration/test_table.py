@@ -46,7 +46,7 @@ def test_module_when_asked_for_its_spec_then_it_is_found_without_being_imported(
         ("from sagemaker_debug_ext.core.access_layer.s3handler import S3Handler", "open_backend"),
         ("import sagemaker_debug_ext.core.tfevent.proto.summary_pb2", "FileWriter of sagemaker_debug_ext.core.writer"),
         ("from sagemaker_debug_ext.core.utils import SagemakerSimulator", "use sagemaker_debug_ext.local"),
-        ("from sagemaker_debug_ext.utils import ErrorMessages", "catch SMDebugValueError"),
+        ("from sagemaker_debug_ext.utils import is_valid_regex", "catch SMDebugValueError"),
         ("from sagemaker_debug_ext.rules.action.message_action import MessageAction", "use Actions"),
     ],
 )

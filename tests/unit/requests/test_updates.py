@@ -6,7 +6,7 @@ import pytest
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import DetailedProfilingConfig, FrameworkProfile, ProfilerRule, Rule
-from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugValueError
 from sagemaker_debug_ext.requests.updates import profiler_off_request, profiler_on_request, profiler_update_request
 
 JOB = {"job_name": "job-1", "region": "eu-west-1"}
@@ -44,7 +44,7 @@ def test_an_update_of_framework_metrics_turns_them_on_or_off():
             SMDebugValueError,
             "disable_framework_metrics",
         ),
-        ({"rules": [Rule.sagemaker(rule_configs.overfit())]}, SMDebugTypeError, "must be profiler rules"),
+        ({"rules": [Rule.sagemaker(rule_configs.overfit())]}, SMDebugValueError, "must be profiler rules"),
         ({"rules": [REPORT, REPORT]}, RequestValidationError, r"ProfilerRuleConfigurations\[1\].*unique"),
         ({"system_monitor_interval_millis": 123}, SMDebugValueError, "must be one of 100"),
     ],
