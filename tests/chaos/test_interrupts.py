@@ -55,22 +55,24 @@ def train(folder: Path, ready: int) -> Outcome:
     logging.getLogger().addHandler(messages)
     hook = raising.ArrayHook(folder, include_collections=["weights"], save_config={"save_interval": 1})
     hook.get_collection("weights").include("weight")
-    num_interrupts, raised, step, is_closed = 0, None, 0, False
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.write(ready, b".")
-    while not is_closed:
+    num_interrupts, raised, step, is_ready, is_over = 0, None, 0, False, False
+    while not is_over:
         try:
+            if not is_ready:
+                is_ready = True
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                os.write(ready, b".")  # the interruption may come from here on
             while step < NUM_STEPS:
                 step += 1
                 hook.on_step(np.full(3, float(step)))
                 hook.save_scalar("lr", 0.5)
             hook.close()
-            is_closed = True
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            is_over = True
         except KeyboardInterrupt:
             num_interrupts += 1
         except Exception as error:  # noqa: BLE001 - whatever reaches the script counts
-            raised, is_closed = repr(error), True
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+            raised, is_over = repr(error), True
     return Outcome(num_interrupts, raised, hook.step, messages.texts)
 
 
