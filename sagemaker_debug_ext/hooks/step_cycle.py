@@ -52,6 +52,8 @@ class StepCycle:
         steps, recorder, dispatcher = self._steps, self._recorder, self._dispatcher
         self._writer.thread_id = threading.get_ident()
         with self._lock:
+            if steps.ended is not None:  # an interruption has kept it from being submitted
+                self.submit()
             recorder.flush_scalars(steps.open, steps.counters.mode)
             steps.end()
             if submit:
@@ -81,10 +83,14 @@ class StepCycle:
                 self._recorder.save_pending(step, plan)
 
     def submit(self) -> None:
-        """Submit the step that has ended, if there is one and it holds anything."""
-        step = self._steps.take_ended()
+        """Submit the step that has ended, if there is one and it holds anything.
+
+        An interrupted call is repeated with the next step, so a step may be submitted twice; it is written once.
+        """
+        step = self._steps.ended
         if step:
             self._dispatcher.submit(step)
+        self._steps.ended = None
 
     def finish(self, writes_recording: bool) -> None:
         """Submit the last step with all values that have waited for a step, and export the collections.

@@ -107,6 +107,8 @@ class StepBuffer:
     summaries: dict[str, SummarySpec] = attrs.field(factory=dict)
     summary_values: dict[str, Captured] = attrs.field(factory=dict)
     reduction_ddof: int = 0
+    is_released: bool = attrs.field(default=False, init=False)
+    """Whether the step is written or dropped, so that its values may have been overwritten."""
 
     def __bool__(self) -> bool:
         return bool(self.tensors or self.shapes or self.numbers or self.small or self.deferred)
@@ -144,7 +146,10 @@ class StepBuffer:
         )
 
     def release(self) -> None:
-        """Return pooled buffers once the step is written."""
+        """Return pooled buffers once the step is written or dropped."""
+        if self.is_released:
+            return
+        self.is_released = True
         for captured in self._all_captured():
             if isinstance(captured.value, PooledValue):
                 captured.value.release()

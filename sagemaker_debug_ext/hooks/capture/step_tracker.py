@@ -31,7 +31,7 @@ class StepTracker:
         self.counters = StepCounters()
         self.skipped = SkippedSteps()
         self.ended: StepBuffer | None = None
-        """The step that has ended and is not submitted yet."""
+        """The step that has ended and is not submitted yet; whoever submits it sets this to None."""
         self._make_plan = make_plan
         self._before_end = before_end
         self._lock = lock
@@ -69,22 +69,17 @@ class StepTracker:
         return step
 
     def end(self) -> None:
-        """End the open step; the tracker lets go of it when it is taken."""
+        """End the open step, if there is one."""
         step = self.open
         if step is not None:
             self._before_end(step)
-        self.ended, self._open = step, None
+            self.ended, self._open = step, None
 
     def split(self) -> None:
         """End the open step, and open an empty one at the same position for values that come later."""
         step = self.open
         if step is not None:
             self.ended, self._open = step, StepBuffer(step.position)
-
-    def take_ended(self) -> StepBuffer | None:
-        """Return the step that has ended, and let go of it."""
-        step, self.ended = self.ended, None
-        return step
 
     def discard(self) -> None:
         """Drop the open step and the one that has ended, with everything captured in them."""
@@ -97,7 +92,7 @@ class StepTracker:
     def cancel(self) -> None:
         """Drop the open step, which did not take place; the next one takes its numbers.
 
-        The step before it is open again, unless it has been taken.
+        The step before it is open again, unless it has been submitted.
         """
         with self._lock:
             step = self.open

@@ -114,7 +114,7 @@ class StepDispatcher:
         return self.output.last_steps()
 
     def submit(self, step: StepBuffer) -> None:
-        """Dispatch a step that has ended; nothing may change it any more."""
+        """Dispatch a step that has ended; nothing may change it any more. It may be dispatched twice in a row."""
         if self.output is None:
             return
         self.has_taken = True
@@ -149,11 +149,12 @@ class StepDispatcher:
     def export_collections(self) -> None:
         """Write the collections file."""
         if self.output is not None:
-            self._has_exported = True
+            self._has_exported = False  # so that the next step exports them if this call is interrupted
             if self._program is not None:
                 self.output.write_program(self._program)
                 self._program = None
             self.output.write_collections(self._collections.export())
+            self._has_exported = True
 
     def update_checkpoints(self, counters: StepCounters, ended: StepBuffer | None) -> None:
         """Write the state file if the checkpoints have changed; disable it if that fails.

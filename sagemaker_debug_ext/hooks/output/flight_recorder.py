@@ -38,7 +38,9 @@ class FlightRecorder:
         return len(self._steps)
 
     def add(self, step: StepBuffer) -> None:
-        """Keep a step, and drop the oldest steps that exceed the limits."""
+        """Keep a step, and drop the oldest steps that exceed the limits; adding the last step again has no effect."""
+        if self._steps and self._steps[-1] is step:
+            return
         self._steps.append(step)
         self._num_bytes += step.num_bytes
         while len(self._steps) > 1 and self._is_full():

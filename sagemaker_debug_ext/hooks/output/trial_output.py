@@ -115,6 +115,8 @@ class TrialOutput:
     def write_step(self, step: StepBuffer, to_array: Callable[[Any], Array], may_drop: bool = False) -> bool:
         """Write a step later; blocks while too much waits, unless the step may be dropped.
 
+        A step that comes twice is written once.
+
         Args:
             step: The step; nothing may change it any more.
             to_array: Turns a captured value into an array, on the writing thread.
@@ -123,6 +125,8 @@ class TrialOutput:
         Returns:
             Whether it will be written, as far as can be known.
         """
+        if step.is_released:
+            return True
         job, num_bytes = functools.partial(self._write_step, step, to_array), step.num_bytes
         if not self._can_spill:
             return self._background.submit(job, num_bytes, wait=not may_drop)
@@ -142,8 +146,8 @@ class TrialOutput:
             return False
         if take_back is None:
             return False
-        step.release()
         self._background.submit(lambda: self._write(*unpack(take_back()), to_array))
+        step.release()
         return True
 
     def write_collections(self, collections: Sequence[Mapping[str, Any]]) -> None:
@@ -181,8 +185,9 @@ class TrialOutput:
             self._write_collections(self._unwritten_collections)
 
     def _write_step(self, step: StepBuffer, to_array: Callable[[Any], Array]) -> None:
-        self._write(step, step.to_data(to_array), to_array)
-        step.release()
+        if not step.is_released:
+            self._write(step, step.to_data(to_array), to_array)
+            step.release()
 
     def _write(self, step: StepBuffer, data: StepData, to_array: Callable[[Any], Array]) -> None:
         self._writer.write_step(data)

@@ -40,7 +40,7 @@ class Tracked:
         if steps.skipped.begin():
             return None
         steps.end()
-        steps.take_ended()
+        steps.ended = None
         step = steps.begin()
         if steps.current_plan():
             return step.position
@@ -84,21 +84,28 @@ def test_positions_when_steps_are_skipped_then_they_are_those_of_counting_all(in
             tracked.steps.enter_mode(mode)
 
 
-def test_end_when_a_step_is_open_then_it_is_completed_and_held_until_taken(tracked):
+def test_end_when_a_step_is_open_then_it_is_completed_and_held(tracked):
     """The framework's hook completes a step before it is submitted, and it is submitted once."""
     step = fill(tracked.steps.begin())
     tracked.steps.end()
     assert tracked.completed == [step]
     assert tracked.steps.open is None
-    assert tracked.steps.take_ended() is step
-    assert tracked.steps.take_ended() is None
+    assert tracked.steps.ended is step
 
 
 def test_end_when_no_step_is_open_then_nothing_is_completed(tracked):
     """The first step of a training has none before it."""
     tracked.steps.end()
     assert tracked.completed == []
-    assert tracked.steps.take_ended() is None
+    assert tracked.steps.ended is None
+
+
+def test_end_when_the_step_before_is_not_submitted_then_it_is_kept(tracked):
+    """An interruption may come between the end of a step and its submission."""
+    step = fill(tracked.steps.begin())
+    tracked.steps.end()
+    tracked.steps.end()
+    assert tracked.steps.ended is step
 
 
 def test_begin_when_a_step_begins_then_reductions_are_the_frameworks(tracked):
@@ -110,24 +117,24 @@ def test_split_when_values_come_after_then_they_have_a_step_of_the_same_position
     """The last step can be written early without closing it."""
     first = fill(tracked.steps.begin())
     tracked.steps.split()
-    assert tracked.steps.take_ended() is first
+    assert tracked.steps.ended is first
     assert tracked.steps.open.position == first.position
     assert not tracked.steps.open
 
 
-@pytest.mark.parametrize("is_taken", [False, True])
-def test_cancel_when_step_did_not_take_place_then_the_next_has_its_numbers(tracked, is_taken):
+@pytest.mark.parametrize("is_submitted", [False, True])
+def test_cancel_when_step_did_not_take_place_then_the_next_has_its_numbers(tracked, is_submitted):
     """The step before it is open again, unless it was submitted: what is submitted cannot change any more."""
     steps = tracked.steps
     steps.enter_mode(TRAIN)
     first = fill(steps.begin())
     steps.end()
-    if is_taken:
-        steps.take_ended()
+    if is_submitted:
+        steps.ended = None
     steps.begin()
     steps.cancel()
     assert steps.last_begun == 0
-    assert steps.open is (None if is_taken else first)
+    assert steps.open is (None if is_submitted else first)
     assert steps.ended is None
     assert steps.begin().position == (1, TRAIN, 1)
 
@@ -151,7 +158,7 @@ def test_discard_when_steps_are_dropped_then_numbers_are_not_given_again(tracked
     tracked.steps.begin()
     drop(tracked.steps)
     assert tracked.steps.open is None
-    assert tracked.steps.take_ended() is (None if drop is StepTracker.discard else first)
+    assert tracked.steps.ended is (None if drop is StepTracker.discard else first)
     assert tracked.steps.begin().position.global_step == 2
 
 
