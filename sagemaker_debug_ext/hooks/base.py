@@ -281,9 +281,9 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         Ctrl-C interrupts a call, the next one does the rest, at the latest when the process ends.
         """
         goes_on, has_model = self._lifecycle.was_interrupted, list[bool]()
-        if not self._lifecycle.begin_close():
-            return
         try:
+            if not self._lifecycle.begin_close():
+                return
             run_all(
                 self._skipped.forget,
                 lambda: registry.mark_closed(self, self.out_dir),

@@ -23,27 +23,31 @@ _REPLACEMENT: Final = f"{CLAIM_KEY}.tmp"
 _MAX_NAME_BYTES: Final = 1 << 12
 _NO_HARD_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
-_OWN_CLAIMS: dict[str, int] = {}
-"""Root → ID of the process that holds the claim: this process, or the one that it was forked from."""
+_OWN_CLAIMS: dict[str, tuple[int, Backend]] = {}
+"""Root → who holds the claim: the process, which is this one or the one that it was forked from, and its back end."""
 
 
 def owns_claim(backend: Backend) -> bool:
     """Return whether this process, and not only its parent, holds the claim on a trial."""
-    return _OWN_CLAIMS.get(backend.url) == os.getpid()
+    process_id, _ = _OWN_CLAIMS.get(backend.url, (None, None))
+    return process_id == os.getpid()
 
 
 def acquire_claim(backend: LocalBackend) -> bool:
     """Claim a trial for this process; return False if a process that may still run holds the claim.
 
     A claim appears together with its owner's name. An empty claim, which an interrupted or another writer leaves,
-    belongs to nobody. A claim with other content is respected.
+    belongs to nobody. A claim with other content is respected. Acquiring a claim again with the same back end has no
+    effect, so that an interrupted call can be repeated.
 
     Raises:
         OSError: The claim cannot be written.
     """
+    if _OWN_CLAIMS.get(backend.url) == (os.getpid(), backend):
+        return True
     if not _create(backend) and not _take_over(backend.url):
         return False
-    _OWN_CLAIMS[backend.url] = os.getpid()
+    _OWN_CLAIMS[backend.url] = (os.getpid(), backend)
     return True
 
 

@@ -50,7 +50,16 @@ def test_acquire_claim_when_folder_is_free_then_claims_it(backend):
 def test_acquire_claim_when_this_process_has_it_then_refuses(backend):
     """Two hooks of one process do not write to one folder either."""
     assert claims.acquire_claim(backend)
-    assert not claims.acquire_claim(backend)
+    assert not claims.acquire_claim(LocalBackend(backend.root))
+
+
+@pytest.mark.parametrize("is_noted", [False, True])
+def test_acquire_claim_when_the_call_was_interrupted_then_can_be_repeated(backend, is_noted):
+    """Ctrl-C may come after the claim was made, and the hook that made it tries again at its next step."""
+    claims.acquire_claim(backend)
+    if not is_noted:
+        del claims._OWN_CLAIMS[backend.url]
+    assert claims.acquire_claim(backend)
 
 
 def test_has_claim_when_this_process_has_it_then_tells_and_its_children_do_not(backend, monkeypatch):
@@ -118,7 +127,7 @@ def test_acquire_claim_when_there_are_no_hard_links_then_claims_all_the_same(bac
     monkeypatch.setattr(os, "link", refuse)
     assert claims.acquire_claim(backend)
     assert json.loads(backend.read(CLAIM_KEY))["pid"] == os.getpid()
-    assert not claims.acquire_claim(backend)
+    assert not claims.acquire_claim(LocalBackend(backend.root))
     assert os.listdir(backend.root) == [CLAIM_KEY]
 
 

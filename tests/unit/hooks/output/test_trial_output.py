@@ -91,7 +91,7 @@ def test_output_when_folder_is_claimed_then_refuses_and_leaves_the_claim(make_ou
     """Of two that write to one folder the second is told; it takes nothing from the first."""
     make_output()
     with pytest.raises(SMDebugRuntimeError, match="must belong to one hook, and another one of this process"):
-        make_output()
+        make_output(LocalBackend(backend.root))
     assert backend.exists(keys.CLAIM_KEY)
 
 
