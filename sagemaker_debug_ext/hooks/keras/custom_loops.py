@@ -91,13 +91,18 @@ class CustomLoopHook(TensorHook):
     @do_not_convert
     @script_call
     def save_tensor(self, tensor_name: str, tensor_value: Any, collections_to_write: Any = "default") -> None:
-        """Save a custom tensor, also inside `tf.function`; see `BaseHook.save_tensor`."""
+        """Save a custom tensor, also inside `tf.function`; see `BaseHook.save_tensor`.
+
+        A value given after the gradients of a custom loop belongs to the open step, if that saves the collection.
+        """
         if _is_symbolic(tensor_value):
             self._tape_hook("save_tensor").call_later(
-                lambda tensor: BaseHook.save_tensor(self, tensor_name, tensor, collections_to_write), tensor_value
+                lambda tensor: self.save_tensor(tensor_name, tensor, collections_to_write), tensor_value
             )
         else:
             super().save_tensor(tensor_name, tensor_value, collections_to_write)
+            if self._steps.open is not None:
+                self._save_custom_tensors()
 
     @do_not_convert
     @script_call

@@ -254,6 +254,22 @@ def test_value_when_recorded_after_the_gradients_then_is_a_metric_of_that_step(b
         np.testing.assert_array_equal(trial.tensor("accuracy").value(step), 2 * loss)
 
 
+@pytest.mark.parametrize("way", ["eager", "graph"])
+def test_tensor_when_saved_after_the_gradients_then_belongs_to_that_step(build, data, make_hook, open_trial, way):
+    """A value of a step that is not due gives way to that of the step that is."""
+    hook = make_hook(save_config=smd.SaveConfig(save_interval=3))
+
+    def save(loss):
+        hook.save_tensor("doubled", 2 * loss, ["outputs", "metrics"])
+
+    train(build, data, hook, way, after=save)
+    trial = open_trial(hook)
+    assert trial.tensor_names(collection="outputs") == trial.tensor_names(collection="metrics") == ["doubled"]
+    assert trial.tensor("doubled").steps() == [0, 3]
+    for step in (0, 3):
+        np.testing.assert_array_equal(trial.tensor("doubled").value(step), 2 * trial.tensor("loss").value(step))
+
+
 def test_value_when_recorded_before_the_first_step_then_belongs_to_it(build, data, make_hook, open_trial):
     hook = make_hook()
     hook.record_tensor_value("rate", 0.25)
