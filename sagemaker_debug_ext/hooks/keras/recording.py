@@ -66,10 +66,16 @@ class Recording:
         )
 
     def note_call(self, layer: str, arguments: Iterable[Any], named: Mapping[str, Any], outputs: Any) -> None:
-        """Record the inputs of a layer, except masks, and its outputs."""
+        """Record the inputs of a layer, except masks, and its outputs.
+
+        Keras builds a model by a trial run, which may get tensors of the step but gives none.
+        """
+        results = list(flatten_tensors(outputs))
+        if results and not any(map(self._is_at_home, results)):
+            return
         given = [*arguments, *(value for name, value in named.items() if not name.endswith("mask"))]
         self.note(f"{layer}/inputs", CollectionKeys.LAYERS, given)
-        self.note(f"{layer}/outputs", CollectionKeys.LAYERS, outputs)
+        self.note(f"{layer}/outputs", CollectionKeys.LAYERS, results)
 
     def note_gradient(self, path: str, gradient: Any, scale: Any = None) -> None:
         """Record the gradient of a variable.

@@ -172,3 +172,29 @@ def test_collections_when_given_by_the_file_of_a_job_then_are_those_of_arguments
     train_with_tape(smd.KerasHook.create_from_json_file())
     trial = smd.create_trial(path=folder)
     assert counts(trial, "weights", "biases", "losses") == {"weights": 2, "biases": 0, "losses": 1}
+
+
+def test_layer_when_it_joins_a_tensor_with_itself_then_has_two_inputs_although_its_model_is_not_built(folder):
+    """The first batch runs eagerly, after Keras has built the model by a trial run with the same tensors."""
+
+    class Model(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.join = tf.keras.layers.Concatenate()
+            self.dense = tf.keras.layers.Dense(2)
+
+        def call(self, rows):
+            return self.dense(self.join([rows, rows]))
+
+    hook = smd.KerasHook(folder, save_all=True)
+    model = Model()
+    model.compile(optimizer="adam", loss="mse", run_eagerly=True)
+    model.fit(np.ones((8, 5), "f4"), np.ones((8, 2), "f4"), batch_size=4, callbacks=[hook], verbose=0)
+    hook.close()
+    trial = smd.create_trial(folder)
+    names = trial.tensor_names(regex="^concatenate/")
+    assert {name: trial.tensor(name).shape(0) for name in names} == {
+        "concatenate/inputs_0": (4, 5),
+        "concatenate/inputs_1": (4, 5),
+        "concatenate/outputs": (4, 10),
+    }
