@@ -49,6 +49,25 @@ class CalledModule(Module):
         self.log("val_loss", self(batch).square().mean())
 
 
+class PartModule(Module):
+    """The same, with a part that computes the loss."""
+
+    factor = 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.loss = nn.MSELoss()
+
+    def training_step(self, batch, _):
+        return self.factor * self.loss(self.fc(batch), torch.zeros(len(batch), 1))
+
+
+class WeightedPartModule(PartModule):
+    """The same, with a loss that is more than what the part computes."""
+
+    factor = 3.0
+
+
 def train(folder, callbacks, kind=Module):
     lightning.seed_everything(0)
     module = kind()
@@ -93,3 +112,18 @@ def test_trainer_when_it_tries_out_validation_then_that_makes_no_step(make_hook,
     assert len(trial.steps()) == 12
     assert trial.tensor("CalledModule_output_0").steps(smd.modes.EVAL) == list(range(6))
     assert "CalledModule_output_1" not in trial.tensor_names()
+
+
+@pytest.mark.parametrize(("kind", "factors"), [(PartModule, [1.0]), (WeightedPartModule, [1.0, 3.0])])
+def test_trainer_when_a_part_is_called_loss_then_each_loss_is_saved_once(make_hook, tmp_path, kind, factors):
+    """The part's output is usually the loss of the batch, and another loss is not left out."""
+    hook = make_hook()
+    train(tmp_path / "a", [DebuggerCallback(hook)], kind)
+    trial = create_trial(hook.out_dir)
+    names = [f"loss_output_{number}" for number in range(len(factors))]
+    assert trial.tensor_names(collection="losses") == names
+    steps = trial.steps(mode=smd.modes.TRAIN)
+    assert len(steps) == 6
+    for step in steps:
+        values = [trial.tensor(name).value(step, mode=smd.modes.TRAIN) for name in names]
+        assert [value / values[0] for value in values] == pytest.approx(factors)
