@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 import attrs
 
+from sagemaker_debug_ext._s3_urls import SCHEME, check_bucket
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -221,10 +222,18 @@ def is_local_path(instance: object, attribute: attrs.Attribute[Any], value: obje
 def is_s3_path(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
     """Accept a location on S3, or None."""
     text = None if value is None else _text(instance, attribute, value, MAX_S3_PATH)
-    if text is not None and not _S3_PATH.fullmatch(text):
+    if text is None:
+        return
+    parts = _S3_PATH.fullmatch(text)
+    if parts is None:
         raise SMDebugValueError(
             f"{_named(instance, attribute)} must be an S3 location such as 's3://bucket/prefix' (got {text!r})"
         )
+    try:
+        if text.startswith(SCHEME):
+            check_bucket(parts[2], text)
+    except SMDebugValueError as error:
+        raise SMDebugValueError(f"{_named(instance, attribute)}: {error}") from None
 
 
 def is_whole_number(least: int) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from sagemaker_debug_ext._imports.lazy import lazy_names
+from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
 from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_event_key, parse_index_key
 from sagemaker_debug_ext.store.format.messages import Array, to_array
 

@@ -6,11 +6,11 @@ import os
 import shutil
 from pathlib import Path
 
+from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.local.archives import files_below
 from sagemaker_debug_ext.local.paths import Locations, split_s3_uri
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
 
 
 class S3Locations(Locations):

@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from sagemaker_debug_ext._s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.store.backends import Backend, Buffer, open_backend
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 

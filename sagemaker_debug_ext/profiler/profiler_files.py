@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from sagemaker_debug_ext._s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.store.backends.base import Backend, Watch
 from sagemaker_debug_ext.store.backends.local import LocalBackend
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 
 
 class ProfilerFolder(LocalBackend):

@@ -32,6 +32,7 @@ from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SAVE_KEYS
+from sagemaker_debug_ext.errors import InvalidCollectionConfiguration
 from sagemaker_debug_ext.requests.from_sdk import hook_from_sdk, rules_from_sdk
 from sagemaker_debug_ext.requests.hook import merge_collections, resolve_hook
 from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS, SCALAR_COLLECTIONS
@@ -225,10 +226,7 @@ class _Saving:
     def notes(self) -> Iterator[str]:
         for name, config in self.configured.items():
             if name not in BUILTIN_COLLECTIONS and "include_regex" not in config.parameters:
-                yield (
-                    f"collection {name!r} is not built in and has no include_regex: the script has to add tensors to "
-                    "it, or the hook stops at its first step"
-                )
+                yield f"{InvalidCollectionConfiguration(name)}, unless the script adds tensors to it"
         if "all" in self.configured and any(
             "save_" in key or "_step" in key for key in self.configured["all"].parameters
         ):

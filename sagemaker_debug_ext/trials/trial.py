@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, KeysView, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from sagemaker_debug_ext._s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.errors import (
     SMDebugNotImplementedError,
@@ -18,7 +19,6 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.store.consolidated.index import consolidate
 from sagemaker_debug_ext.store.format.keys import PROGRAM_PREFIX, index_key
 from sagemaker_debug_ext.store.format.program import ProgramRecord, read_program

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.store.backends import Backend, open_backend
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.store.backends.s3 import S3Options

@@ -89,6 +89,7 @@ def test_modes_is_the_enumeration_even_after_its_module_is_loaded():
 
 ALLOWED = {
     "_printable": set(),
+    "_s3_urls": {"errors"},
     "errors": {"vocabulary"},
     "vocabulary": set(),
     "_imports": {"errors", "migration"},
@@ -147,7 +148,7 @@ ALLOWED = {
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
-GROUND = {"errors", "vocabulary", "_imports", "_json", "_printable", "_row_sums"}
+GROUND = {"errors", "vocabulary", "_imports", "_json", "_printable", "_row_sums", "_s3_urls"}
 
 FRAMEWORKS = {"base", "capture", "fail_safe", "options", "output", "process", "program", "registry", "statistics"}
 PROFILER_READERS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from sagemaker_debug_ext._s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ObjectInfo
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.backends.memory import MemoryBackend
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.store.backends.s3 import S3Options

@@ -8,11 +8,11 @@ import attrs
 import botocore.exceptions
 import pytest
 
+from sagemaker_debug_ext._s3_urls import split_s3_url
 from sagemaker_debug_ext.errors import SMDebugValueError, StorageError
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import ByteRange
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
-from sagemaker_debug_ext.store.backends.s3_urls import split_s3_url
 from sagemaker_debug_ext.testing.backends import BackendContract
 
 

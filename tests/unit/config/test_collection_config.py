@@ -148,3 +148,20 @@ def test_split_patterns_leaves_brackets_and_escapes_alone():
 def test_split_patterns_undoes_the_joining(patterns):
     """Patterns without commas come back as they were."""
     assert split_patterns(" , ".join(patterns), "x") == patterns
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gradient", "gradients"), ("Weights", "weights"), ("loss", "losses"), ("bias", "biases"), ("weihgts", "weights")],
+)
+def test_config_when_a_builtin_collection_is_misspelt_then_refused_where_it_is_written(name, meant):
+    """The hook would leave such a collection out, in a job that has been paid for."""
+    with pytest.raises(SMDebugValueError, match=f"collection {name!r} selects no tensor.*; did you mean {meant!r}"):
+        CollectionConfig(name)
+    assert CollectionConfig(name, {"include_regex": "relu"}).name == name
+
+
+@pytest.mark.parametrize("name", ["my_losses", "weights2", "custom", "a", "mylosses", "relu", "losses_1"])
+def test_config_when_a_name_is_ones_own_then_accepted(name):
+    """A script can add tensors to a collection of any name."""
+    assert CollectionConfig(name).name == name

@@ -87,3 +87,17 @@ def test_parameters_that_only_our_hooks_read_are_checked(name, wrong, allowed):
     """A value that a hook would refuse is refused before the job is submitted."""
     with pytest.raises(SMDebugValueError, match=allowed):
         DebuggerHookConfig(hook_parameters={name: wrong})
+
+
+@pytest.mark.parametrize("bucket", ["my bucket", "<bucket>", "{bucket}", "-b", "b" * 300])
+@pytest.mark.parametrize("kind", [DebuggerHookConfig, TensorBoardOutputConfig])
+def test_location_when_no_bucket_can_have_the_name_then_refused_where_it_is_written(kind, bucket):
+    """Otherwise the job fails hours later, when it writes its first file."""
+    with pytest.raises(SMDebugValueError, match=rf"{kind.__name__}.s3_output_path: the bucket of .* must be letters"):
+        kind(s3_output_path=f"s3://{bucket}/prefix")
+
+
+@pytest.mark.parametrize("bucket", ["b", "My_Old_Bucket", "arn:aws:s3:us-east-1:123456789012:accesspoint", "a.b-c"])
+def test_location_when_a_bucket_or_access_point_has_the_name_then_accepted(bucket):
+    """Buckets from before 2018 have capitals and underscores."""
+    assert DebuggerHookConfig(f"s3://{bucket}/prefix").s3_output_path == f"s3://{bucket}/prefix"

@@ -200,7 +200,7 @@ def test_notes_tell_of_traps_in_the_configuration():
     hook = DebuggerHookConfig(collection_configs=[collection("all", save_interval=5), collection("empty")])
     notes = explain(hook).notes
     assert any("use hook_parameters" in note for note in notes)
-    assert any("'empty' is not built in and has no include_regex" in note for note in notes)
+    assert any("'empty' selects no tensor: give it an include_regex or tensor names, unless" in note for note in notes)
 
 
 @pytest.mark.parametrize(

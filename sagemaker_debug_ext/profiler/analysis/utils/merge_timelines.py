@@ -10,11 +10,11 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.profiler.format.system_rows import SystemRow
 from sagemaker_debug_ext.profiler.open_readers import open_readers
 from sagemaker_debug_ext.profiler.profiler_constants import MERGEDTIMELINE_SUFFIX
 from sagemaker_debug_ext.store.backends import open_backend
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.profiler.trace_event_file_parser import TraceEvent

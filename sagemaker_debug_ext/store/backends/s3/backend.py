@@ -15,6 +15,7 @@ import boto3
 import botocore.config
 import botocore.exceptions
 
+from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.errors import StorageError
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, ObjectInfo, Watch, check_key
 from sagemaker_debug_ext.store.backends.s3.errors import (
@@ -39,7 +40,6 @@ from sagemaker_debug_ext.store.backends.s3.transfer import (
     ResumableBody,
     merge_near,
 )
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

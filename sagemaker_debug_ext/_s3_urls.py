@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 SCHEME: Final = "s3://"
+
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|arn:.+")
+"""What boto3 takes for a bucket. New buckets cannot have capitals and underscores, but old ones do."""
 
 
 def split_s3_url(url: str, form: str = "s3://bucket/key") -> tuple[str, str]:
@@ -22,4 +26,22 @@ def split_s3_url(url: str, form: str = "s3://bucket/key") -> tuple[str, str]:
     bucket, _, key = url.removeprefix(SCHEME).partition("/")
     if not url.startswith(SCHEME) or not bucket:
         raise SMDebugValueError(f"an S3 location must look like {form} (got {url!r})")
+    check_bucket(bucket, url)
     return bucket, "/".join(part for part in key.split("/") if part)
+
+
+def check_bucket(bucket: str, url: str) -> None:
+    """Raise if no bucket can have this name.
+
+    Args:
+        bucket: The name.
+        url: The URL that holds it.
+
+    Raises:
+        SMDebugValueError: The name has characters that names of buckets never have.
+    """
+    if not _BUCKET.fullmatch(bucket):
+        raise SMDebugValueError(
+            f"the bucket of {url!r} must be letters, digits, dots and hyphens, and begin with a letter or digit "
+            f"(got {bucket!r})"
+        )
