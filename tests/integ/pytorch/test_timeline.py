@@ -43,6 +43,7 @@ def main():
         with torch.no_grad():
             for inputs, targets in DataLoader(Slow(), batch_size=8):
                 model(inputs)
+                time.sleep(0.001)  # a batch that is used for less than 50 microseconds is no step
         torch.save(model.state_dict(), sys.argv[1])
     state = b"".join(value.numpy().tobytes() for value in model.state_dict().values())
     print(hashlib.sha256(state + torch.get_rng_state().numpy().tobytes()).hexdigest())
