@@ -9,7 +9,8 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.cli import _arguments, _findings, _output
@@ -220,8 +221,22 @@ def run(arguments: argparse.Namespace) -> int:
         if silent:
             _output.say(_findings.silent_line([status.name for status in silent]))
         _output.say(_findings.verdict(statuses))
+        _name_files(rules, arguments.output)
     _name_report(arguments, trial, Verdict(tuple(issues), evaluation.statuses, explanations))
     return exit_code(statuses)
+
+
+def _name_files(rules: Mapping[str, Rule], output: str | None) -> None:
+    """Name the files that rules have written beside their results, or say what lets a rule write its report."""
+    from sagemaker_debug_ext.rules.evaluation.results import RESULT_FILE
+
+    for name, rule in rules.items():
+        if output is not None:
+            for path in sorted(Path(output, name).glob("*")):
+                if path.name != RESULT_FILE:
+                    _output.say(f"{name}: wrote {path}")
+        elif getattr(rule, "writes_report", False):
+            _output.say(f"{name} writes its report if --output names a folder")
 
 
 def _name_report(arguments: argparse.Namespace, trial: Trial, verdict: Verdict) -> None:

@@ -61,6 +61,7 @@ class BuiltinRule(Rule):
         views: Reader of the trial; rules over the same trial share one, so that each tensor is read once.
         evaluates_only_tensors: Whether steps at which none of the rule's tensors was saved can be skipped.
         fires_after_patience: Whether the rule cannot fire before it has evaluated `patience` steps.
+        writes_report: Whether the rule exists for what it writes into its output folder.
     """
 
     spec_name: ClassVar[str]
@@ -68,6 +69,7 @@ class BuiltinRule(Rule):
     selection: Selection = Selection()
     evaluates_only_tensors: ClassVar[bool] = False
     fires_after_patience: ClassVar[bool] = False
+    writes_report: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,8 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+_LOG: Final = logging.getLogger(__name__)
 
 REPORT_NAME: Final = "xgboost_report"
 
@@ -38,6 +41,7 @@ class CreateXgboostReport(BuiltinRule):
 
     spec_name = "CreateXgboostReport"
     evaluates_only_tensors = True
+    writes_report = True
     advice = ""
 
     def configure(self) -> None:
@@ -62,8 +66,11 @@ class CreateXgboostReport(BuiltinRule):
         return []
 
     def evaluation_ended(self) -> None:
-        """Write the report."""
-        if self.output_path is None or not self._has_material:
+        """Write the report, or log why there is none."""
+        if not self._has_material:
+            _LOG.warning("there is no report on %s: no step has data for it", self.base_trial.path)
+            return
+        if self.output_path is None:
             return
         report = xgboost_report(self.base_trial)
         folder = Path(self.output_path)

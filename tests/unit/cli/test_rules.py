@@ -308,6 +308,19 @@ def test_results_are_written_into_a_folder(trial, tmp_path, capsys):
     assert [issue["step"] for issue in found["VanishingGradient"]["issues"]] == [0, 1, 2]
 
 
+def test_files_of_rules_are_named_or_the_option_that_lets_them_be_written(tmp_path, capsys):
+    """Somebody who asks for a report learns where it is, and without a folder, how to get it."""
+    folder = tmp_path / "xgboost"
+    steps = {(TRAIN, step): {"train-rmse": np.float32(1 / (step + 1))} for step in range(3)}
+    write_trial(folder, steps, collections={"metrics": ["train-rmse"]})
+    assert main(["rules", "run", str(folder), "CreateXgboostReport"]) == 0
+    assert "CreateXgboostReport writes its report if --output names a folder" in capsys.readouterr().err
+    assert main(["rules", "run", str(folder), "CreateXgboostReport", "--output", str(tmp_path / "out")]) == 0
+    page = tmp_path / "out" / "CreateXgboostReport" / "xgboost_report.html"
+    assert f"CreateXgboostReport: wrote {page}\n" in capsys.readouterr().err
+    assert page.exists()
+
+
 def test_a_file_of_rules_runs_unmodified(trial, tmp_path, capsys):
     """In a process of its own, under the old name of the package."""
     path = tmp_path / "mine.py"
