@@ -9,6 +9,7 @@ attributes of the same name. Errors are picklable because rules may run in worke
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
@@ -112,15 +113,26 @@ class MissingDependencyError(DebugExtError, ImportError):
         package: Name of the package to install.
         needed_for: The feature that needs the package, as the subject of a sentence.
         extra: The extra of this package that installs it, if there is one.
+        last_python: The last version of Python that the package runs on; None if it runs on all.
     """
 
-    def __init__(self, package: str, needed_for: str, extra: str | None = None) -> None:
-        super().__init__(package, needed_for, extra)
+    def __init__(
+        self, package: str, needed_for: str, extra: str | None = None, last_python: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(package, needed_for, extra, last_python)
         self.package = package
         self.needed_for = needed_for
         self.extra = extra
+        self.last_python = last_python
 
     def __str__(self) -> str:
+        here = sys.version_info[:2]
+        if self.last_python is not None and here > self.last_python:
+            last, this = (".".join(map(str, version)) for version in (self.last_python, here))
+            return (
+                f"{self.needed_for} needs the package {self.package!r}, which runs on Python up to {last} "
+                f"(this is Python {this})"
+            )
         what = f"sagemaker_debug_ext[{self.extra}]" if self.extra else self.package
         return f"{self.needed_for} needs the package {self.package!r}: pip install {what!r}"
 

@@ -11,7 +11,7 @@ from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 
 try:
-    import_optional("mxnet", "The MXNet hook", extra="mxnet")
+    import_optional("mxnet", "The MXNet hook", extra="mxnet", last_python=(3, 11))
 except AttributeError as error:  # MXNet uses names that numpy 1.24 removed
     raise SMDebugRuntimeError(f"MXNet cannot be imported with this numpy; install one before 1.24 ({error})") from error
 except OSError as error:  # its shared library depends on system libraries

@@ -9,6 +9,8 @@ from sagemaker_debug_ext import errors, exceptions, modes
 EXAMPLES = [
     (errors.MissingDependencyError("torch", "Training", "torch"), ImportError, "sagemaker_debug_ext[torch]"),
     (errors.MissingDependencyError("rich", "Drawing"), ImportError, "pip install 'rich'"),
+    (errors.MissingDependencyError("old", "It", last_python=(3, 9)), ImportError, "on Python up to 3.9 (this is Py"),
+    (errors.MissingDependencyError("old", "It", last_python=(4, 0)), ImportError, "pip install 'old'"),
     (errors.InvalidCollectionConfiguration("relu"), errors.DebugExtError, "'relu'"),
     (errors.MissingCollectionFiles(), errors.DebugExtError, "collection files"),
     (errors.IndexReaderException("broken"), errors.DebugExtError, "broken"),
