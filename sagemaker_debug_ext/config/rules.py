@@ -177,7 +177,8 @@ class Rule(RuleBase):
             image_uri: Image that evaluates the rule; None means the evaluator for custom rules in the job's region.
             instance_type: Instance type that evaluates the rule.
             volume_size_in_gb: Volume size of that instance.
-            source: Python file with the rule's class: local or on S3. Requires `rule_to_invoke`.
+            source: Python file with the rule's class: local or on S3; a ``file://`` URI for a job that runs on this
+                machine. Requires `rule_to_invoke`.
             rule_to_invoke: Name of the class in `source`.
             container_local_output_path: Folder for the rule's output inside its container.
             s3_output_path: S3 location for the output.

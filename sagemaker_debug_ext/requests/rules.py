@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -126,9 +127,10 @@ def _parameters(rule: Rule | ProfilerRule, surroundings: RuleContext) -> dict[st
 
 def _source_uri(source: str, uploaded: Mapping[str, str]) -> str:
     uri = uploaded.get(source, source)
-    if not uri.startswith("s3://"):
+    if not uri.startswith(("s3://", "file://")):
         raise SMDebugValueError(
-            f"source_s3_uri must be on S3: upload the file and give its location in source_uris (got {source!r})"
+            "source_s3_uri must be on S3: upload the file and give its location in source_uris; for a job that runs on "
+            f"this machine, give {Path(source).absolute().as_uri()!r} (got {source!r})"
         )
     return uri
 

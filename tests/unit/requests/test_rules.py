@@ -48,6 +48,15 @@ def test_build_of_a_custom_rule_has_all_members():
     ]
 
 
+def test_build_of_a_custom_rule_whose_file_stays_here_needs_its_uri(tmp_path):
+    """A path means a file to upload; the error says how a job on this machine gets it."""
+    path = tmp_path / "here.py"
+    with pytest.raises(RequestValidationError, match=f"for a job that runs on this machine, give '{path.as_uri()}'"):
+        build_rule_configurations([Rule.custom("Mine", "i", "ml.t3.medium", 0, str(path), "MyRule")], HERE)
+    (member,) = build_rule_configurations([Rule.custom("Mine", "i", "ml.t3.medium", 0, path.as_uri(), "MyRule")], HERE)
+    assert member["RuleParameters"]["source_s3_uri"] == path.as_uri()
+
+
 def test_build_of_a_custom_rule_without_parameters_leaves_them_out():
     """An image may know its rule by itself."""
     (member,) = build_rule_configurations([Rule.custom("Mine", "docker.io/x", "ml.t3.medium", 1)], HERE)
