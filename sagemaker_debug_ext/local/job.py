@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+from sagemaker_debug_ext._printable import html_table
 from sagemaker_debug_ext.errors import (
     DebugExtError,
     IndexReaderException,
@@ -313,6 +314,16 @@ class LocalTrainingJob:
     def __repr__(self) -> str:
         status = self.describe()["TrainingJobStatus"] if self._started else "not started"
         return f"<LocalTrainingJob {self.name!r}: {status}, in {os.fspath(self.folder)!r}>"
+
+    def _repr_html_(self) -> str:
+        description = self.describe() if self._started else {}
+        facts = [("status", description.get("TrainingJobStatus", "not started")), ("folder", os.fspath(self.folder))]
+        rules = [
+            (rule["RuleConfigurationName"], rule["RuleEvaluationStatus"], rule.get("StatusDetails", ""))
+            for rule in description.get("DebugRuleEvaluationStatuses", ())
+        ]
+        table = html_table(facts, caption=f"training job {self.name!r}")
+        return table + html_table(rules, ("rule", "status", "details")) if rules else table
 
     def __enter__(self) -> LocalTrainingJob:
         return self

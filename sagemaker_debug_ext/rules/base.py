@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sagemaker_debug_ext._printable import html_table
 from sagemaker_debug_ext.errors import (
     NoVerdict,
     RuleEvaluationConditionMet,
@@ -100,6 +101,11 @@ class Rule(abc.ABC):
 
     def __repr__(self) -> str:
         return f"<rule {self.rule_name} over {self.base_trial.path!r}>"
+
+    def _repr_html_(self) -> str:
+        parameters: Mapping[str, object] = getattr(self, "parameters", None) or {}
+        rows = [("trial", self.base_trial.path), *((name, str(value)) for name, value in parameters.items())]
+        return html_table(rows, caption=f"rule {self.rule_name}")
 
     @property
     def min_num_steps(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import sys
 import time
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 
 import attrs
 
+from sagemaker_debug_ext._printable import html_table
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
@@ -123,11 +123,7 @@ class RuleStatuses(Sequence[RuleStatus]):
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(self._rows(), _COLUMNS)
 
 
 def rule_statuses(description: Mapping[str, Any]) -> RuleStatuses:
@@ -348,6 +344,11 @@ class TrainingJob:
         found = {"debugger": paths.debugger, "tensorboard": paths.tensorboard, "profiler": paths.profiler}
         lines = [f"{kind}: {path}" for kind, path in found.items() if path]
         return "\n".join([f"training job {self.name!r}: {self.status}", *lines, repr(self.rules)])
+
+    def _repr_html_(self) -> str:
+        paths = [(kind, path) for kind, path in attrs.asdict(self.artifact_paths).items() if isinstance(path, str)]
+        table = html_table([("status", self.status), *paths], caption=f"training job {self.name!r}")
+        return table + self.rules._repr_html_()
 
 
 class _Lines:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sagemaker_debug_ext._printable import html_table
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
@@ -45,10 +45,9 @@ def trial_to_text(trial: ReadableTrial) -> str:
 def trial_to_html(trial: ReadableTrial) -> str:
     """Return the lines of `describe_trial` as an HTML table, with pictures of the loss and the layers."""
     # A layer above this one draws the pictures, so it is imported by name, and only for notebooks.
-    pictures = importlib.import_module("sagemaker_debug_ext.looking.views.notebook").trial_pictures(trial)
+    pictures: str = importlib.import_module("sagemaker_debug_ext.looking.views.notebook").trial_pictures(trial)
     (_, title), *lines = describe_trial(trial)
-    rows = (f"<tr><th>{html.escape(label.strip())}</th><td>{html.escape(text)}</td></tr>" for label, text in lines)
-    return f"<table><caption>{html.escape(title)}</caption>{''.join(rows)}</table>{pictures}"
+    return html_table([(label.strip(), text) for label, text in lines], caption=title) + pictures
 
 
 def span(steps: Sequence[int]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, overload
 
+from sagemaker_debug_ext._printable import html_table
 from sagemaker_debug_ext.errors import (
     InvalidWorker,
     ShapeUnavailableForStep,
@@ -20,6 +21,7 @@ from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.trials.arguments import check_step, list_steps
 from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.index.entries import ReductionKey, SavedTensor, StoredRecord
+from sagemaker_debug_ext.trials.repr import span
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.values.export import tensor_to_xarray
 from sagemaker_debug_ext.trials.values.reductions import check_reduction, compute_reduction
@@ -349,3 +351,12 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.name!r}, trial={self.trial.name!r})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for mode in ModeKeys:
+            steps = self.steps(mode)
+            if steps:
+                workers = ", ".join(self.workers(steps[-1], mode))
+                rows.append((mode.name, span(steps), workers))
+        return html_table(rows, ("mode", "steps", "workers at the last step"), f"{self.name} of {self.trial.name}")

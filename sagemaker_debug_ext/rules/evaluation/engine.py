@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from sagemaker_debug_ext._printable import html_table
 from sagemaker_debug_ext.analysis.utils import no_refresh
 from sagemaker_debug_ext.errors import (
     NoMoreData,
@@ -248,6 +249,10 @@ class Evaluation(Iterator[Issue]):
     def __repr__(self) -> str:
         lines = [f"{status.name}: {status.status}, {status.num_steps} steps evaluated" for status in self.statuses]
         return "\n  ".join(["<Evaluation; iterate over it to run it", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        rows = [(status.name, status.status, str(status.num_steps), status.details or "") for status in self.statuses]
+        return html_table(rows, ("rule", "status", "steps evaluated", "details"))
 
     def __next__(self) -> Issue:
         return next(self._issues)

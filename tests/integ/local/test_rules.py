@@ -134,6 +134,20 @@ def test_rule_with_another_prefix_stops_nothing(
     assert statuses(job)["High"][0] == "IssuesFound"
 
 
+def test_rule_whose_file_stays_where_it_is_runs(
+    make_request: MakeRequest, save_steps: str, custom_rule: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """A rule that is being written need not be uploaded for each try."""
+    path = tmp_path / "my rules.py"
+    path.write_text(CUSTOM_RULE)
+    rule = custom_rule("High", limit="1", source_s3_uri=path.as_uri())
+    job = run_training_job(make_request(save_steps, DebugRuleConfigurations=[rule]), tmp_path)
+    assert statuses(job)["High"][0] == "IssuesFound"
+    shown = job._repr_html_()
+    assert "<th>status</th><td>Completed</td>" in shown
+    assert "<td>High</td><td>IssuesFound</td>" in shown
+
+
 def test_rules_that_cannot_run_have_the_status_error_and_the_job_runs(
     make_request: MakeRequest, save_steps: str, custom_rule: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
