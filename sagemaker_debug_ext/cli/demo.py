@@ -38,6 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.show_request:
         _output.write_json(requests)
         return 0
+    if not arguments.json:
+        _output.say(
+            "Two networks learn to read handwritten digits: one is sound, in the other the gradients vanish. Rules "
+            "watch both, and stop the broken one."
+        )
     if not arguments.json and find_spec("uvicorn") and find_spec("starlette"):
         _output.say(f"To see both jobs while they train: {_command()} serve {_short(arguments.work_dir)}")
     names = [request["TrainingJobName"] for request in requests.values()]
@@ -85,13 +90,16 @@ def _print_next_steps(reports: list[JobReport]) -> None:
     _output.write("\nOpen in a browser:")
     for report in reversed(reports):
         _output.write(f"  {_short(report.report_path)}")
-    _output.write("\nLook at the trials:")
-    _output.write(f"  {command} ls {healthy}")
-    _output.write(f"  {command} show {healthy} CrossEntropyLoss_output_0")
-    _output.write(f"  {command} rules run {broken} VanishingGradient")
-    _output.write(f"  {command} report {healthy} {broken}")
-    _output.write(f"  {command} watch {healthy} {broken}")
-    _output.write(f"  sagemaker_debug_ext.create_trial({healthy!r})")
+    captioned = {
+        "Which steps and tensors the sound job has saved": f"{command} ls {healthy}",
+        "How its loss falls": f"{command} show {healthy} CrossEntropyLoss_output_0",
+        "What a rule finds in the broken one": f"{command} rules run {broken} VanishingGradient",
+        "Both on one page": f"{command} report {healthy} {broken}",
+        "The same page, live": f"{command} watch {healthy} {broken}",
+        "The sound job in Python": f"sagemaker_debug_ext.create_trial({healthy!r})",
+    }
+    for caption, line in captioned.items():
+        _output.write(f"\n{caption}:\n  {line}")
 
 
 def _command() -> str:
