@@ -216,6 +216,7 @@ class HookOptions:
     flight_recorder: int = _count("flight_recorder", 0, least=0)
     spill_limit_bytes: int = _count("spill_limit_bytes", DEFAULT_SPILL_LIMIT_BYTES, least=1)
     handle_sigterm: bool = _flag("handle_sigterm", True)
+    overwrite: bool = _flag("overwrite", False, form=None)
 
     @property
     def writes_tensorboard(self) -> bool:

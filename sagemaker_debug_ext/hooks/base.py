@@ -43,8 +43,8 @@ from sagemaker_debug_ext.hooks.fail_safe import fail_safe, run_all, script_query
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
 from sagemaker_debug_ext.hooks.inner_names import InnerNames
 from sagemaker_debug_ext.hooks.options.arguments import (
+    check_tensorboard_dir,
     complete_save_config,
-    open_folder,
     open_out_dir,
     warn_about_workers,
 )
@@ -54,6 +54,7 @@ from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.output.dispatcher import StepDispatcher
 from sagemaker_debug_ext.hooks.output.flight_recorder import RecordingTrigger
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
+from sagemaker_debug_ext.hooks.overwriting import make_room
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS
 from sagemaker_debug_ext.hooks.process.watcher import WatcherProcess
@@ -106,6 +107,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         handle_sigterm: At SIGTERM write all steps that are complete, and end the trial if that ends the process; then
             happens what the script has set for the signal, or the default action, as without a hook. Where the script
             sets a handler later that calls the one before, the hook only writes, and that handler decides.
+        overwrite: First delete the trial that `out_dir` holds, unless another process writes it.
 
     Raises:
         SMDebugRuntimeError: `out_dir` holds a trial that has ended, or that another hook of this process writes.
@@ -141,6 +143,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         flight_recorder: int = 0,
         spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES,
         handle_sigterm: bool = True,
+        overwrite: bool = False,
     ) -> None:
         options = HookOptions(
             out_dir=out_dir,
@@ -160,8 +163,9 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
             flight_recorder=flight_recorder,
             spill_limit_bytes=spill_limit_bytes,
             handle_sigterm=handle_sigterm,
+            overwrite=overwrite,
         )
-        self.backend = open_out_dir(options.out_dir)
+        self.backend = make_room(open_out_dir(options.out_dir), options.overwrite)
         self.out_dir = self.backend.url
         self.dry_run = options.dry_run
         self.strict = options.strict
@@ -169,10 +173,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self.include_workers = options.include_workers
         warn_about_workers(options.include_workers)
         self.export_tensorboard = options.writes_tensorboard
-        default_dir = f"{self.out_dir}/tensorboard" if options.writes_tensorboard else None
-        self.tensorboard_dir = options.tensorboard_dir or default_dir
-        if options.tensorboard_dir is not None:
-            open_folder(options.tensorboard_dir, "tensorboard_dir")
+        self.tensorboard_dir = check_tensorboard_dir(options, self.out_dir)
         self.statistics = options.statistics
         self.save_config = complete_save_config(options.save_config, self.default_save_interval)
         self.reduction_config = options.reduction_config

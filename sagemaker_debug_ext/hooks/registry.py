@@ -150,7 +150,7 @@ def register(hook: object, backend: Backend) -> None:
     if job_end.has_ended(backend):
         raise SMDebugRuntimeError(
             f"out_dir must not hold a trial that has ended (got {backend.url!r}): choose another folder, "
-            "or remove that one"
+            "remove that one, or create the hook with overwrite=True"
         )
     if owns_claim(backend):
         raise SMDebugRuntimeError(
@@ -172,6 +172,12 @@ def mark_open(hook: object, folder: str) -> bool:
         has_others = os.getpid() in hooks.values()
         hooks[hook] = os.getpid()
         return has_others
+
+
+def open_hooks(folder: str) -> list[Any]:
+    """Return the hooks of this process that are open for a folder."""
+    with _LOCK:
+        return [hook for hook, process_id in _OPEN.get(folder, {}).items() if process_id == os.getpid()]
 
 
 def mark_closed(hook: object, folder: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 
-from sagemaker_debug_ext.config.hook_options import to_path
+from sagemaker_debug_ext.config.hook_options import HookOptions, to_path
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import SMDebugValueError, brief
 from sagemaker_debug_ext.hooks.capture.save_plan import warn_never_saves
@@ -40,6 +40,18 @@ def open_folder(path: str, what: str) -> Backend:
         if file is not None:
             raise SMDebugValueError(f"{what} must be a folder (got {path!r}, and {str(file)!r} is a file)")
     return backend
+
+
+def check_tensorboard_dir(options: HookOptions, out_dir: str) -> str | None:
+    """Return the folder for TensorBoard files; None if none are wanted.
+
+    Raises:
+        SMDebugValueError: It is the path of a file, or lies below one.
+    """
+    if options.tensorboard_dir is None:
+        return f"{out_dir}/tensorboard" if options.writes_tensorboard else None
+    open_folder(options.tensorboard_dir, "tensorboard_dir")
+    return options.tensorboard_dir
 
 
 def complete_save_config(save_config: SaveConfig | None, interval: int) -> SaveConfig:

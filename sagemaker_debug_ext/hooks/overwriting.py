@@ -1,0 +1,55 @@
+"""Make room in a folder for another trial."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.store.backends import Backend, LocalBackend
+from sagemaker_debug_ext.store.claims import acquire_claim, release_claim
+from sagemaker_debug_ext.store.erasing import erase_trial
+
+_NUM_PROCESSES_VARIABLES: Final = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE")
+
+
+def make_room(backend: Backend, is_wanted: bool) -> Backend:
+    """Return a back end, having deleted its trial if that is wanted; see `overwrite_trial`."""
+    if is_wanted:
+        overwrite_trial(backend)
+    return backend
+
+
+def overwrite_trial(backend: Backend) -> None:
+    """Delete the trial that a folder holds, if it holds one.
+
+    Hooks of this process that are open for the folder are closed first: they are of an earlier run of the same notebook
+    cell.
+
+    Raises:
+        SMDebugRuntimeError: Another process writes the trial.
+        SMDebugValueError: The place is not a folder of this machine, or several processes train, of which one could
+            delete what another has written already.
+        OSError: A file cannot be deleted.
+    """
+    if not isinstance(backend, LocalBackend):
+        raise SMDebugValueError(f"overwrite=True is for folders of this machine (got {backend.url!r})")
+    for variable in _NUM_PROCESSES_VARIABLES:
+        if os.environ.get(variable, "1") != "1":
+            raise SMDebugValueError(
+                f"overwrite=True is for scripts of one process (got {variable}={os.environ[variable]}): remove "
+                f"{backend.url!r} before the processes start"
+            )
+    if not os.path.isdir(backend.root):
+        return
+    for hook in registry.open_hooks(backend.url):
+        hook.close()
+    if not acquire_claim(backend):
+        raise SMDebugRuntimeError(
+            f"overwrite=True must not delete a trial that another process writes (got {backend.url!r})"
+        )
+    try:
+        erase_trial(backend)
+    finally:
+        release_claim(backend)
