@@ -1,19 +1,22 @@
-"""Events of a running job as frozen values, and the queue that delivers them."""
+"""Events of a running job as frozen values, lines that tell of them, and the queue that delivers them."""
 
 from __future__ import annotations
 
 import logging
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from typing import Final, TypeAlias, Union
 
 import attrs
 
+from sagemaker_debug_ext._printable import printable
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _LOG: Final = logging.getLogger(__name__)
+_LINE_EVERY_STEPS: Final = 50
 
 
 @attrs.frozen(kw_only=True)
@@ -113,6 +116,39 @@ Event: TypeAlias = Union[StatusChanged, StepSaved, RuleStatusChanged, IssueFound
 
 EventHandler: TypeAlias = Callable[[Event], object]
 """A callback for the events of a job."""
+
+
+def describe_event(event: Event) -> str | None:
+    """Return a line for changes of status, issues and actions; None for other events."""
+    if isinstance(event, StatusChanged):
+        reason = f": {event.reason}" if event.reason else ""
+        return f"{event.job_name}: {event.status} ({event.secondary_status}){reason}"
+    if isinstance(event, RuleStatusChanged) and event.status not in ("InProgress", "NoIssuesFound"):
+        return f"{event.job_name}: rule {event.rule} {event.status}" + (f": {event.details}" if event.details else "")
+    if isinstance(event, ActionTaken):
+        return f"{event.job_name}: rule {event.rule}, action {event.action}: {event.outcome}"
+    return None
+
+
+class EventPrinter:
+    """Prints to standard error a line for each event that `describe_event` describes, and for some of the steps.
+
+    Args:
+        num_steps: Number of global steps of each job that is not stopped; None if unknown.
+    """
+
+    def __init__(self, num_steps: int | None = None) -> None:
+        self._of = "" if num_steps is None else f" of {num_steps}"
+        self._next_steps: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Print an event."""
+        line = describe_event(event)
+        if line is None and isinstance(event, StepSaved) and event.step >= self._next_steps.get(event.job_name, 0):
+            self._next_steps[event.job_name] = event.step + _LINE_EVERY_STEPS
+            line = f"{event.job_name}: step {event.step}{self._of} saved"
+        if line is not None:
+            print(printable(line), file=sys.stderr)
 
 
 class EventQueue:

@@ -33,7 +33,14 @@ from sagemaker_debug_ext.local.description import (
 )
 from sagemaker_debug_ext.local.environment import job_environment
 from sagemaker_debug_ext.local.evaluation import LocalEvaluation
-from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrinted, StatusChanged, StepSaved
+from sagemaker_debug_ext.local.events import (
+    EventHandler,
+    EventPrinter,
+    EventQueue,
+    LinePrinted,
+    StatusChanged,
+    StepSaved,
+)
 from sagemaker_debug_ext.local.layout import create_folders
 from sagemaker_debug_ext.local.plan import JobHost, plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
@@ -66,6 +73,7 @@ def run_training_job(
     work_dir: str | os.PathLike[str],
     *,
     on_event: EventHandler | None = None,
+    progress: bool | None = None,
     python: str = sys.executable,
     stop_grace_seconds: float = STOP_GRACE_SECONDS,
     check: bool = True,
@@ -79,6 +87,8 @@ def run_training_job(
         work_dir: The work folder: ``jobs/<job name>`` becomes the job's folder, ``s3/<bucket>/<key>`` stands for S3.
         on_event: Called with every event, in order, from a separate thread; it must not wait for the job. Its errors
             are logged.
+        progress: Print changes of status, rules that fire, actions and some of the saved steps to standard error. None
+            prints them on a terminal or in a notebook, if `on_event` is not given.
         python: Interpreter for the user's code.
         stop_grace_seconds: Time between the stop request and the kill of the entry point.
         check: Reject requests that SageMaker would reject. Otherwise, local folders are accepted as S3 locations.
@@ -98,6 +108,10 @@ def run_training_job(
     """
     if report is not None and not wait:
         raise SMDebugValueError(f"report needs wait=True; call write_report of the job later (got {report!r})")
+    if progress is None:
+        progress = on_event is None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    if progress:
+        on_event = _both(EventPrinter(), on_event)
     job = LocalTrainingJob(
         request, work_dir, on_event=on_event, python=python, stop_grace_seconds=stop_grace_seconds, check=check
     )
@@ -113,6 +127,10 @@ def run_training_job(
             raise
     _try_to_report(job, report)
     return job
+
+
+def _both(first: EventHandler, second: EventHandler | None) -> EventHandler:
+    return first if second is None else lambda event: (first(event), second(event))
 
 
 def _try_to_report(job: LocalTrainingJob, path: str | os.PathLike[str] | None) -> None:

@@ -504,3 +504,24 @@ def test_report_when_not_waited_for_then_refused(make_request: MakeRequest, tmp_
     with pytest.raises(SMDebugValueError, match=r"report needs wait=True; .* \(got 'report.html'\)"):
         run_training_job(make_request("pass"), tmp_path, wait=False, report="report.html")
     assert not (tmp_path / "jobs").exists()
+
+
+@pytest.mark.parametrize("has_handler", [False, True])
+@pytest.mark.parametrize("progress", [None, True])
+def test_progress_is_printed_on_request(
+    make_request: MakeRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    has_handler: bool,
+    progress: bool | None,
+) -> None:
+    """Whoever waits for a job sees what it does, without code of his own; where nobody looks, nothing is printed."""
+    events: list[Event] = []
+    run_training_job(make_request(""), tmp_path, progress=progress, on_event=events.append if has_handler else None)
+    lines = capsys.readouterr().err.splitlines()
+    if progress:
+        assert any(line.endswith(": InProgress (Training)") for line in lines)
+        assert lines[-1].endswith(": Completed (Completed)")
+    else:
+        assert lines == []
+    assert bool(events) == has_handler

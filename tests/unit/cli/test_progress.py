@@ -6,7 +6,14 @@ import pytest
 
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.cli import _progress
-from sagemaker_debug_ext.local.events import ActionTaken, LinePrinted, RuleStatusChanged, StatusChanged, StepSaved
+from sagemaker_debug_ext.local.events import (
+    ActionTaken,
+    LinePrinted,
+    RuleStatusChanged,
+    StatusChanged,
+    StepSaved,
+    describe_event,
+)
 
 JOB = "digits-1"
 STATUS = StatusChanged(job_name=JOB, status="Failed", secondary_status="Failed", reason="exit code 3")
@@ -33,7 +40,7 @@ def saved(step):
 )
 def test_only_news_get_a_line(event, line):
     """Statuses, findings and actions are told; what is fine is not."""
-    assert _progress.describe(event) == line
+    assert describe_event(event) == line
 
 
 def test_lines_are_printed_where_there_is_no_terminal(capsys):
