@@ -6,7 +6,6 @@ standard input, or finds that the other process is gone without a word.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -18,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sagemaker_debug_ext.profiler.sampler.cgroup import Cgroup
+from sagemaker_debug_ext.profiler.sampler.election import exclusive_lock
 from sagemaker_debug_ext.profiler.sampler.gpus import find_gpus
 from sagemaker_debug_ext.profiler.sampler.loop import SamplingLoop
 from sagemaker_debug_ext.profiler.sampler.sensors import host_sources
@@ -25,6 +25,7 @@ from sagemaker_debug_ext.profiler.sampler.settings import SamplerSettings
 from sagemaker_debug_ext.profiler.sampler.writer import SystemFileWriter, publish
 
 _MAX_WAIT_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 0.05
 """How soon the end of the other process is noticed if its pipe stays open in one of its children."""
 
 
@@ -98,9 +99,8 @@ def main(arguments: Sequence[str]) -> int:
     os.nice(5)
     cgroup = Cgroup.of_this_process()
     kills_before = cgroup.num_out_of_memory_kills()
-    with open(settings.lock_path("sample"), "ab") as lock:
-        # The sampler of a process that has just ended may still be writing its last minute.
-        fcntl.lockf(lock, fcntl.LOCK_EX)
+    # The sampler of a process that has just ended may still be writing its last minute.
+    with exclusive_lock(settings.lock_path("sample"), _wait_for_the_one_before):
         writer = SystemFileWriter(settings.output_path, settings.node)
         fast, slow = host_sources(settings.output_path, parent_pid)
         loop = SamplingLoop(writer, settings.node, settings.interval_millis / 1000, [*fast, *find_gpus()], slow)
@@ -114,6 +114,11 @@ def main(arguments: Sequence[str]) -> int:
         _write_end(settings, end)
         writer.end()
     return 0
+
+
+def _wait_for_the_one_before() -> bool:
+    time.sleep(_RETRY_SECONDS)
+    return False
 
 
 def _write_end(settings: SamplerSettings, end: dict[str, Any]) -> None:

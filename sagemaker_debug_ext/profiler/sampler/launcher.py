@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import importlib.util
 import json
 import logging
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import Final
 
 from sagemaker_debug_ext.errors import MissingDependencyError
+from sagemaker_debug_ext.profiler.sampler.election import exclusive_lock
 from sagemaker_debug_ext.profiler.sampler.settings import SamplerSettings
 
 _LOG: Final = logging.getLogger(__name__)
@@ -112,11 +112,10 @@ class Sampler:
 
     def _supervise(self) -> None:
         """Wait to be elected, run the sampling process, and start it again if it is killed."""
-        with contextlib.suppress(OSError), open(self.settings.lock_path("launch"), "ab") as lock:
-            # Locks of lockf belong to this process alone: its forks do not hold them.
-            while not _try_to_lock(lock.fileno()):
-                if self._wake.wait(_RETRY_SECONDS):
-                    return
+        path = self.settings.lock_path("launch")
+        with contextlib.suppress(OSError), exclusive_lock(path, lambda: self._wake.wait(_RETRY_SECONDS)) as is_elected:
+            if not is_elected:
+                return
             for _ in range(1 + _MAX_RESTARTS):
                 if self._run_child():
                     return
@@ -150,14 +149,6 @@ def _spawn(settings: SamplerSettings) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # a Ctrl-C in a terminal is for the training script
     )
-
-
-def _try_to_lock(descriptor: int) -> bool:
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _tell(child: subprocess.Popen[bytes], exit_code: int | None) -> None:
