@@ -6,6 +6,8 @@ holds the number of variables and a checksum, so that a missing or changed varia
 
 Equal settings result in equal variables: the JSON is canonical and holds no time and no random value. A spec holds no
 secrets, because everyone who may describe the job can read it.
+
+A spec that does not fit into the variables is a file in an input channel; see `config.job_channel`.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ import binascii
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
+from sagemaker_debug_ext.config.job_channel import check_channel, is_channel_header, read_channel
 from sagemaker_debug_ext.errors import JobSpecError
 
 VARIABLE_PREFIX: Final = "SAGEMAKER_DEBUG_EXT_JOB_"
@@ -67,11 +70,11 @@ class ActionOptions:
     """How the watcher carries out the actions of rules.
 
     Args:
-        stop: ``direct`` calls StopTrainingJob, ``cooperative`` asks the script through ``hook.should_stop``, ``off``
-            does neither.
+        stop: ``direct`` calls StopTrainingJob, ``events`` lets a function of the account do so, ``cooperative`` only
+            asks the script through ``hook.should_stop``, ``off`` does nothing.
         topic_arn: SNS topic for e-mails and text messages; None for the topic ``SMDebugRules``.
         events: Whether each change of a rule's status is sent to EventBridge.
-        metrics: Whether the number of rules that found an issue is sent to CloudWatch.
+        metrics: Whether the metrics of the watcher are sent to CloudWatch.
     """
 
     stop: str = "direct"
@@ -182,14 +185,19 @@ def encode_job_spec(spec: JobSpec) -> dict[str, str]:
     if len(chunks) > MAX_VARIABLES:
         raise JobSpecError(
             f"the job spec must fit into {MAX_VARIABLES} environment variables of {MAX_VALUE_LENGTH} characters "
-            f"(got {len(chunks)}); use fewer or shorter patterns of collections"
+            f"(got {len(chunks)}); use fewer or shorter patterns of collections, or submit with attach_debugger, which "
+            "puts them into an input channel"
         )
     header = f"{_CODING}.{len(chunks)}.{_checksum(text)}."
     return {f"{VARIABLE_PREFIX}{index}": (header if index == 0 else "") + chunk for index, chunk in enumerate(chunks)}
 
 
-def decode_job_spec(environ: Mapping[str, str]) -> JobSpec | None:
+def decode_job_spec(environ: Mapping[str, str], read: Callable[[], bytes] | None = None) -> JobSpec | None:
     """Return the spec that environment variables hold; None if the first variable is missing.
+
+    Args:
+        environ: The environment.
+        read: Reads the file in the channel of a job whose spec is there; by default in this container.
 
     Raises:
         JobSpecError: A variable is missing or was changed, or the spec cannot be read.
@@ -200,6 +208,9 @@ def decode_job_spec(environ: Mapping[str, str]) -> JobSpec | None:
         if extra:
             raise JobSpecError(f"environment variable {VARIABLE_PREFIX}0 is missing, but {extra[0]} is set")
         return None
+    if is_channel_header(first):
+        content = read_channel(environ) if read is None else read()
+        return JobSpec.from_json(check_channel(content, first))
     header = _HEADER.match(first)
     if header is None:
         raise JobSpecError(

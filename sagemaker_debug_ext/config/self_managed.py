@@ -11,7 +11,8 @@ from sagemaker_debug_ext.config.job_spec import ActionOptions, WatchOptions
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 
 PLACES: Final = ("container", "here")
-STOPS: Final = ("direct", "cooperative", "off")
+CARRIERS: Final = ("environment", "channel")
+STOPS: Final = ("direct", "events", "cooperative", "off")
 
 
 def _is_one_of(allowed: tuple[str, ...]) -> Any:
@@ -51,11 +52,16 @@ class SelfManaged:
         drain_seconds: Maximum time that the end of training waits for the last evaluations; 0 does not wait.
         poll_seconds: Time between two looks for new steps; each look sends a request to S3.
         memory_mib: Maximum memory for the data of the watcher, in MiB.
-        stop: What `StopTraining` does: ``direct`` calls StopTrainingJob, ``cooperative`` sets ``hook.should_stop``
-            for the script, ``off`` only records the action.
+        stop: What `StopTraining` does: ``direct`` calls StopTrainingJob, ``events`` asks the function of
+            ``sagemaker-debug self-managed template`` to do so, ``cooperative`` sets ``hook.should_stop`` for the
+            script, ``off`` only records the action.
         topic_arn: SNS topic for `Email` and `SMS`; the topic ``SMDebugRules`` by default.
         events: Whether each change of a rule's status is sent to EventBridge.
-        metrics: Whether the number of rules that found an issue is sent to CloudWatch every minute.
+        metrics: Whether the number of rules that found an issue, the lag of the evaluation and its last step are sent
+            to CloudWatch every minute.
+        config: What carries the settings: ``environment`` for environment variables, ``channel`` for an input channel,
+            whose file is uploaded on submission. Settings that are too large for variables use a channel by themselves
+            where it can be uploaded.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
@@ -70,6 +76,11 @@ class SelfManaged:
     topic_arn: str | None = attrs.field(default=None, validator=is_text)
     events: bool = attrs.field(default=True, validator=is_boolean)
     metrics: bool = attrs.field(default=False, validator=is_boolean)
+    config: str = attrs.field(default="environment", validator=_is_one_of(CARRIERS))
+
+    def __attrs_post_init__(self) -> None:
+        if self.stop == "events" and not self.events:
+            raise SMDebugValueError("SelfManaged.events must be True with stop='events', which stops jobs by events")
 
     @property
     def watch_options(self) -> WatchOptions:

@@ -1,13 +1,21 @@
-"""CreateTrainingJob requests of self-managed jobs: the settings travel in ``Environment``, in no Debugger member."""
+"""CreateTrainingJob requests of self-managed jobs: the settings travel in ``Environment``, in no Debugger member.
+
+Settings that are too large for it travel in an input channel, if the caller can upload its file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import attrs
 
 from sagemaker_debug_ext.catalog.images import rule_regions
+from sagemaker_debug_ext.config.job_channel import CHANNEL_NAME, channel_header, channel_input, channel_location
 from sagemaker_debug_ext.config.job_spec import (
     MAX_VALUE_LENGTH,
+    VARIABLE_PREFIX,
     JobSpec,
     encode_job_spec,
     is_job_spec_variable,
@@ -29,6 +37,14 @@ MAX_TUNING_ENTRIES: Final = 48
 
 SWITCH_VARIABLE: Final = "USE_SMDEBUG"
 """Set to 0 unless the user sets it, so that an smdebug installed in the image looks for no configuration file."""
+
+MAX_CHANNELS: Final = 20
+"""Maximum number of channels of a training job."""
+
+Upload: TypeAlias = Callable[[str, bytes], object]
+"""Writes the file of a channel, given the S3 location of the channel and the content of the file."""
+
+_LOG: Final = logging.getLogger(__name__)
 
 _IMAGE_FREE: Final = frozenset({"RuleConfigurationName", "RuleParameters", "S3OutputPath"})
 """Members of a rule that a watcher reads; the others describe the instance that the service would start."""
@@ -113,8 +129,11 @@ def self_managed_request(
     source_uris: Mapping[str, str] | None = None,
     self_managed: SelfManaged | bool = True,
     max_entries: int = MAX_ENTRIES,
+    upload: Upload | None = None,
 ) -> dict[str, Any]:
-    """Return a CreateTrainingJob request with the settings in its ``Environment``; nothing else is added.
+    """Return a CreateTrainingJob request with the settings in its ``Environment``.
+
+    Nothing else is added, except an input channel for settings that are too large, if `upload` is given.
 
     The result needs no part of the Debugger service, so accounts without access to it can send it. Equal settings
     result in equal requests. The argument is not modified.
@@ -132,13 +151,14 @@ def self_managed_request(
         source_uris: See `debugger_request`.
         self_managed: How the job is watched; True means ``SelfManaged()``.
         max_entries: Maximum number of environment variables; tuning jobs allow `MAX_TUNING_ENTRIES`.
+        upload: Writes the file of the channel, once everything is checked; None refuses settings that are too large.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
         RequestValidationError: The request has Debugger members or too many environment variables, the settings
             conflict, or they are too large.
     """
-    _to_options(self_managed)
+    options = _to_options(self_managed)
     problems = Problems()
     present = [name for name in DEBUGGER_MEMBERS if name in request]
     if present:
@@ -149,38 +169,76 @@ def self_managed_request(
     taken = sorted(filter(is_job_spec_variable, own))
     if taken:
         problems.add(f"Environment.{taken[0]}", "is reserved for the settings of self-managed jobs; rename it")
-    variables: dict[str, str] = {}
+    carried = _Carried({})
     with problems.below(""):
-        variables = self_managed_environment(
+        spec = build_job_spec(
             output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
             debugger_hook_config=debugger_hook_config,
             rules=rules,
             tensorboard_output_config=tensorboard_output_config,
             source_uris=source_uris,
-            self_managed=self_managed,
+            self_managed=options,
         )
-    environment = {**own, **{name: value for name, value in variables.items() if name not in own}}
+        carried = _carry(spec, options, can_upload=upload is not None)
+    environment = {**own, **{name: value for name, value in carried.variables.items() if name not in own}}
     _check_environment(environment, problems, max_entries)
+    changed = {**request, "Environment": environment}
+    if carried.location is not None:
+        _check_channels(request, problems)
+        changed["InputDataConfig"] = [*(request.get("InputDataConfig") or ()), channel_input(carried.location)]
     problems.raise_if_any()
-    return {**request, "Environment": environment}
+    if upload is not None and carried.location is not None:
+        upload(carried.location, carried.text)
+        _LOG.info("the settings of the job are in the input channel %s, at %s", CHANNEL_NAME, carried.location)
+    return changed
 
 
-def self_managed_environment(**settings: Any) -> dict[str, str]:
-    """Return the environment variables of a self-managed job; see `build_job_spec` for the settings.
+@attrs.frozen
+class _Carried:
+    """What carries a job spec: the variables, and the location and text of its channel if it has one."""
+
+    variables: Mapping[str, str]
+    location: str | None = None
+    text: bytes = b""
+
+
+def _carry(spec: JobSpec, options: SelfManaged, *, can_upload: bool) -> _Carried:
+    """Return what carries a spec.
 
     Raises:
-        SMDebugTypeError: A setting has the wrong type.
-        RequestValidationError: The settings conflict, or are too large.
+        RequestValidationError: It needs a channel that nobody uploads.
     """
-    spec = build_job_spec(**settings)
     problems = Problems()
-    variables: dict[str, str] = {}
-    try:
-        variables = encode_job_spec(spec)
-    except JobSpecError as error:
-        problems.add("Environment", str(error))
+    if options.config == "environment":
+        try:
+            return _Carried({**encode_job_spec(spec), SWITCH_VARIABLE: "0"})
+        except JobSpecError as too_large:
+            if not can_upload:
+                problems.add("Environment", str(too_large))
+    elif not can_upload:
+        problems.add(
+            "InputDataConfig",
+            "a channel with the settings must be uploaded: submit with attach_debugger, or give upload",
+        )
     problems.raise_if_any()
-    return {**variables, SWITCH_VARIABLE: "0"}
+    text = spec.to_json().encode()
+    variables = {f"{VARIABLE_PREFIX}0": channel_header(text), SWITCH_VARIABLE: "0"}
+    return _Carried(variables, channel_location(spec.hook["S3OutputPath"], text), text)
+
+
+def _check_channels(request: Mapping[str, Any], problems: Problems) -> None:
+    """Add a problem for each reason that a request cannot have the channel."""
+    channels = request.get("InputDataConfig") or ()
+    if any(channel.get("ChannelName") == CHANNEL_NAME for channel in channels):
+        problems.add("InputDataConfig", f"must have no channel {CHANNEL_NAME!r}, which holds the settings; rename it")
+    if len(channels) >= MAX_CHANNELS:
+        problems.add(
+            "InputDataConfig",
+            f"must have at most {MAX_CHANNELS} channels, one of them for the settings, which are too large for "
+            f"environment variables (got {len(channels)} others)",
+        )
+    if (request.get("AlgorithmSpecification") or {}).get("AlgorithmName"):
+        problems.add("AlgorithmSpecification", "must name an image, because algorithms refuse unknown channels")
 
 
 def _check_environment(environment: Mapping[str, Any], problems: Problems, limit: int) -> None:

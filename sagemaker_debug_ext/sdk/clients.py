@@ -16,7 +16,7 @@ from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger
 from sagemaker_debug_ext.sdk._payloads import change_batch_job, change_pipeline
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, build_members, facts_of_request
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
-from sagemaker_debug_ext.sdk.self_managed import to_self_managed, with_environment
+from sagemaker_debug_ext.sdk.self_managed import to_self_managed, upload_spec, with_environment
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.config.self_managed import SelfManaged
@@ -125,7 +125,9 @@ class AttachedDebugger:
         return change_pipeline(params, self._add_environment, self._add_environments) if self._is_attached else None
 
     def _with_environment(self, request: Mapping[str, Any], is_tuning: bool = False) -> dict[str, Any]:
-        return with_environment(request, self._settings, self._self_managed or True, self._source_uris, is_tuning)
+        return with_environment(
+            request, self._settings, self._self_managed or True, self._source_uris, is_tuning, upload_spec
+        )
 
     def __enter__(self) -> AttachedDebugger:
         return self
@@ -156,7 +158,8 @@ def attach_debugger(
     Region, job name and output path are those of the request. Requests with Debugger members are not changed.
 
     With `self_managed`, environment variables are added instead, also to the jobs of tuning jobs, pipelines and AWS
-    Batch. Such jobs need no part of the Debugger service.
+    Batch. Such jobs need no part of the Debugger service. Settings that are too large for environment variables are
+    uploaded as an input channel, with the credentials of this environment.
 
     Example:
         >>> client = boto3.client("sagemaker")  # doctest: +SKIP

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sagemaker_debug_ext.config.job_spec import JobSpec
     from sagemaker_debug_ext.config.self_managed import SelfManaged
+    from sagemaker_debug_ext.requests.self_managed import Upload
 
 EVALUATOR_IMAGE: Final = "self-managed"
 """Shown as ``RuleEvaluatorImage``, because no image evaluates the rules."""
@@ -49,6 +50,7 @@ def with_environment(
     options: SelfManaged | bool,
     source_uris: Mapping[str, str] | None,
     is_tuning: bool = False,
+    upload: Upload | None = None,
 ) -> dict[str, Any]:
     """Return a request with the settings of a self-managed job in its ``Environment``.
 
@@ -58,6 +60,7 @@ def with_environment(
         options: How the job is watched; True means ``SelfManaged()``.
         source_uris: Uploaded files with rule code.
         is_tuning: Whether the limits of tuning jobs apply.
+        upload: Writes the file of a channel, for settings that are too large; None refuses them.
 
     Raises:
         SMDebugTypeError: A setting has the wrong type.
@@ -73,7 +76,26 @@ def with_environment(
         source_uris=source_uris,
         self_managed=options,
         max_entries=self_managed.MAX_TUNING_ENTRIES if is_tuning else self_managed.MAX_ENTRIES,
+        upload=upload,
     )
+
+
+def upload_spec(location: str, content: bytes) -> None:
+    """Write the file of a channel to S3 with the credentials of this environment, unless it is there already.
+
+    Args:
+        location: S3 location of the channel, which differs for each content.
+        content: The content of the file.
+
+    Raises:
+        StorageError: S3 refuses it.
+    """
+    from sagemaker_debug_ext.config.job_channel import SPEC_FILE  # noqa: PLC0415
+    from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
+
+    backend = open_backend(location)
+    if not backend.exists(SPEC_FILE):
+        backend.write(SPEC_FILE, [content])
 
 
 def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None = None) -> dict[str, Any]:
@@ -90,7 +112,7 @@ def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None =
         StorageError: The statuses cannot be read.
         SMDebugValueError: The file with the statuses is damaged.
     """
-    spec = _spec_of(description)
+    spec = spec_of_job(description)
     if spec is None:
         return dict(description)
     return {**description, **_members(spec), **_statuses(spec, description, now)}
@@ -105,17 +127,40 @@ def debugger_members(job: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         JobSpecError: The environment of the job holds a damaged job spec.
     """
-    spec = _spec_of(job)
+    spec = spec_of_job(job)
     return {} if spec is None else _members(spec)
 
 
-def _spec_of(job: Mapping[str, Any]) -> JobSpec | None:
+def spec_of_job(job: Mapping[str, Any]) -> JobSpec | None:
+    """Return the settings of a self-managed job; None for other jobs. Those in a channel take one request to S3.
+
+    Args:
+        job: A request or a description.
+
+    Raises:
+        JobSpecError: The environment of the job holds a damaged job spec, or the file of its channel is gone.
+        StorageError: The file of its channel cannot be read.
+    """
     environment = job.get("Environment")
     if not environment:
         return None
     from sagemaker_debug_ext.config.job_spec import decode_job_spec  # noqa: PLC0415
 
-    return decode_job_spec(environment)
+    return decode_job_spec(environment, lambda: _read_channel(job))
+
+
+def _read_channel(job: Mapping[str, Any]) -> bytes:
+    from sagemaker_debug_ext.config.job_channel import CHANNEL_NAME, SPEC_FILE  # noqa: PLC0415
+    from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
+
+    for channel in job.get("InputDataConfig") or ():
+        if channel["ChannelName"] == CHANNEL_NAME:
+            location = channel["DataSource"]["S3DataSource"]["S3Uri"].rstrip("/")
+            content = open_backend(location).read(SPEC_FILE)
+            if content is None:
+                raise JobSpecError(f"the settings of the job must be in {location}/{SPEC_FILE}, which is gone")
+            return bytes(content)
+    raise JobSpecError(f"the settings of the job must be in the input channel {CHANNEL_NAME}, which it does not have")
 
 
 def _members(spec: JobSpec) -> dict[str, Any]:

@@ -66,6 +66,10 @@ class JobActions:
         acting: dict[str, ActionHandler] = {**builtin_handlers(self._client, self._options.topic_arn), STOP: self._stop}
         return {name: _Once(name, handler, record, self._state) for name, handler in acting.items()}
 
+    def asks_by_event(self, record: RuleRecord) -> bool:
+        """Return whether the events of a rule ask a function of the account to stop the job."""
+        return self._options.stop == "events" and any(action["name"] == STOP for action in record.actions)
+
     def _stop(self, parameters: ActionParameters, rule_name: str, message: str) -> None:
         """Stop the job, by its exact name if the prefix is that of this job."""
         prefix = parameters["training_job_prefix"]

@@ -47,7 +47,11 @@ class EventOrigin:
 
 
 def status_event(
-    origin: EventOrigin, changed: RuleRecord, previous: str, records: Sequence[RuleRecord]
+    origin: EventOrigin,
+    changed: RuleRecord,
+    previous: str,
+    records: Sequence[RuleRecord],
+    stop_requested: bool = False,
 ) -> dict[str, Any]:
     """Return the entry of a PutEvents request for a rule whose status has changed.
 
@@ -56,6 +60,7 @@ def status_event(
         changed: The rule.
         previous: Its status before.
         records: All rules of the job.
+        stop_requested: Whether the event asks a function of the account to stop the job.
     """
     detail: dict[str, Any] = {
         "TrainingJobName": origin.job_name,
@@ -69,7 +74,11 @@ def status_event(
             "PreviousStatus": previous,
             "FirstIssueStep": changed.status.first_issue_step,
         },
-        "SelfManaged": {"StatusUri": origin.status_uri, "Generation": origin.generation},
+        "SelfManaged": {
+            "StatusUri": origin.status_uri,
+            "Generation": origin.generation,
+            "StopRequested": stop_requested,
+        },
     }
     text = json.dumps(detail)
     if len(text.encode()) > MAX_DETAIL_BYTES:

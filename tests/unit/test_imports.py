@@ -142,9 +142,11 @@ ALLOWED = {
         "rules",
         "sdk",
         "store",
+        "template",
         "trials",
         "watch",
     },
+    "template": set(),
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 

@@ -55,6 +55,9 @@ def add_parser(commands: Any) -> None:
         parts, "resume", "Evaluate the rules that a watcher has left open.", run_resume, description=_RESUME
     )
     resume.add_argument("job", metavar="JOB", help="name of a training job that has ended")
+    _arguments.add_command(
+        parts, "template", "Print a CloudFormation template for self-managed jobs.", run_template, description=_TEMPLATE
+    )
     watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
     watch.add_argument("job", metavar="JOB", help="name of a training job")
 
@@ -66,6 +69,10 @@ _ENV: Final = (
 _MANIFEST: Final = (
     "Print the manifest of a job for Kubernetes, Kubeflow Trainer or Ray, or a batch script for Slurm, with the "
     "variables that `env` prints. Add resources, volumes and service accounts to it as your cluster needs them."
+)
+_TEMPLATE: Final = (
+    "Print a CloudFormation template with a function that stops jobs submitted with SelfManaged(stop='events'), a "
+    "topic for messages, and the policies of training jobs and readers. Self-managed jobs work without it."
 )
 _WATCH: Final = (
     "Evaluate the rules of a running or ended job on this machine, unless another watcher does. "
@@ -102,12 +109,21 @@ def run_manifest(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def run_template(arguments: argparse.Namespace) -> int:  # noqa: ARG001 - every command takes them
+    """Print the CloudFormation template."""
+    from sagemaker_debug_ext.template import render_template
+
+    _output.write(render_template().rstrip("\n"))
+    return 0
+
+
 def run_show(arguments: argparse.Namespace) -> int:
     """Print the settings of a job or of this environment."""
-    environ: Mapping[str, str] = os.environ
-    if arguments.job is not None:
-        environ = _describe(arguments.job).description.get("Environment", {})
-    _output.write_json(json.loads(_required_spec(environ, arguments.job or "this environment").to_json()))
+    from sagemaker_debug_ext.sdk.self_managed import spec_of_job
+
+    job = arguments.job
+    spec = decode_job_spec(os.environ) if job is None else spec_of_job(_describe(job).description)
+    _output.write_json(json.loads(_required(spec, job or "this environment").to_json()))
     return 0
 
 
@@ -138,9 +154,10 @@ def run_resume(arguments: argparse.Namespace) -> int:
 
 
 def _watch(job: TrainingJob, has_ended_training: bool = False) -> int:
+    from sagemaker_debug_ext.sdk.self_managed import spec_of_job
     from sagemaker_debug_ext.watch.program import watch
 
-    spec = _required_spec(job.description.get("Environment", {}), job.name)
+    spec = _required(spec_of_job(job.description), job.name)
     status = watch(spec, job.name, place="here", has_ended_training=has_ended_training)
     if status:
         _output.say(f"another watcher has taken over job {job.name}")
@@ -156,8 +173,7 @@ def _describe(name: str) -> TrainingJob:
     return TrainingJob.describe(name)
 
 
-def _required_spec(environ: Mapping[str, str], where: str) -> JobSpec:
-    spec = decode_job_spec(environ)
+def _required(spec: JobSpec | None, where: str) -> JobSpec:
     if spec is None:
         raise SMDebugValueError(
             f"{where} has no settings of a self-managed job: submit it with self_managed_request, "

@@ -13,8 +13,8 @@ import pytest
 from botocore.httpsession import URLLib3Session
 
 from sagemaker_debug_ext import DebuggerHookConfig, Rule, SelfManaged, rule_configs
-from sagemaker_debug_ext.requests.self_managed import self_managed_environment
-from sagemaker_debug_ext.sdk import TrainingJob
+from sagemaker_debug_ext.requests.self_managed import self_managed_request
+from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
@@ -37,6 +37,8 @@ if os.environ["KILLED"] == "yes":
     time.sleep(3)  # what is written in the background is written then
     os.kill(os.getpid(), signal.SIGKILL)
 """
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
+HOOK = DebuggerHookConfig(hook_parameters={"save_interval": 5})
 RULES = [
     Rule.sagemaker(rule_configs.vanishing_gradient(), rule_parameters={"threshold": "1e9"}),
     Rule.sagemaker(rule_configs.exploding_tensor()),
@@ -47,13 +49,13 @@ RULES = [
 
 def environment(place, killed="no", **options):
     """Return the variables of a job."""
-    settings = self_managed_environment(
-        output_path="s3://my-bucket/output",
-        debugger_hook_config=DebuggerHookConfig(hook_parameters={"save_interval": 5}),
+    request = self_managed_request(
+        {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}, "Environment": {"KILLED": killed}},
+        debugger_hook_config=HOOK,
         rules=RULES,
         self_managed=SelfManaged(place=place, poll_seconds=0.2, **options),
     )
-    return {**settings, "KILLED": killed}
+    return request["Environment"]
 
 
 @pytest.fixture
@@ -61,10 +63,9 @@ def command(server):
     """Return a function that runs a command of this package against the server."""
 
     def run(*words):
-        variables = {"AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
         return subprocess.run(
             [sys.executable, "-m", "sagemaker_debug_ext.cli.main", "self-managed", *words],
-            env={**os.environ, "AWS_DEFAULT_REGION": "us-east-1", **variables},
+            env={**os.environ, **CREDENTIALS, "AWS_ENDPOINT_URL": server.url},
             capture_output=True,
             text=True,
             timeout=200,
@@ -127,21 +128,51 @@ def test_status_when_a_rule_fires_then_an_event_with_the_changed_rule_reaches_a_
     assert detail["TrainingJobArn"].endswith(":training-job/changing")
 
 
-def test_metric_when_asked_for_then_counts_the_rules_that_found_an_issue(server, submit, wait_for):
+def test_metrics_when_asked_for_then_count_issues_and_name_the_judged_step(server, submit, wait_for):
     """The last value comes with the end of the watcher."""
     submit("counting", TRAIN, Environment=environment("container", metrics=True))
     wait_for("counting", "Completed")
     now = dt.datetime.now(dt.timezone.utc)
-    (point,) = server.client("cloudwatch").get_metric_statistics(
-        Namespace="SageMakerDebugExt",
-        MetricName="IssuesFound",
-        Dimensions=[{"Name": "TrainingJobName", "Value": "counting"}],
-        StartTime=now - dt.timedelta(hours=1),
-        EndTime=now + dt.timedelta(hours=1),
-        Period=7200,
-        Statistics=["Maximum"],
-    )["Datapoints"]
-    assert point["Maximum"] == 1
+    cloudwatch = server.client("cloudwatch")
+    maxima = {
+        name: cloudwatch.get_metric_statistics(
+            Namespace="SageMakerDebugExt",
+            MetricName=name,
+            Dimensions=[{"Name": "TrainingJobName", "Value": "counting"}],
+            StartTime=now - dt.timedelta(hours=1),
+            EndTime=now + dt.timedelta(hours=1),
+            Period=7200,
+            Statistics=["Maximum"],
+        )["Datapoints"][0]["Maximum"]
+        for name in ("IssuesFound", "JudgedStep")
+    }
+    assert maxima["IssuesFound"] == 1
+    assert maxima["JudgedStep"] >= 0
+
+
+def test_settings_in_a_channel_when_a_job_is_submitted_by_a_client_then_it_is_watched(
+    server, submit, wait_for, bucket, command, monkeypatch
+):
+    """Container, watcher and reader find them there."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    client = server.client("sagemaker")
+    settings = {"debugger_hook_config": HOOK, "rules": RULES}
+    with attach_debugger(client, **settings, self_managed=SelfManaged(poll_seconds=0.2, config="channel")):
+        submit("channelled", TRAIN, client=client, Environment={"KILLED": "no"})
+    description = wait_for("channelled", "Completed", "Failed")
+    assert description["TrainingJobStatus"] == "Completed"
+    assert [channel["ChannelName"] for channel in description["InputDataConfig"]] == ["sagemaker_debug_ext"]
+    assert verdicts(bucket, "channelled")["VanishingGradient"] == ("IssuesFound", 0)
+    job = TrainingJob.describe("channelled", client)
+    assert {rule.name: rule.status for rule in job.rules}["VanishingGradient"] == "IssuesFound"
+    shown = command("show", "channelled")
+    assert json.loads(shown.stdout)["hook"]["HookParameters"] == {"save_interval": "5"}
+    assert command("resume", "channelled").returncode == 1
+    folder = job.description["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3Uri"]
+    bucket.delete_object(Bucket="my-bucket", Key=folder.removeprefix("s3://my-bucket/") + "job.json")
+    assert "which is gone" in command("show", "channelled").stderr
 
 
 def test_describe_when_the_job_is_self_managed_then_takes_one_request_each_to_sagemaker_and_s3(
@@ -150,13 +181,9 @@ def test_describe_when_the_job_is_self_managed_then_takes_one_request_each_to_sa
     """Tables of many jobs stay cheap."""
     submit("described", TRAIN, Environment=environment("container"))
     wait_for("described", "Completed")
-    for name, value in {
-        "AWS_ENDPOINT_URL": server.url,
-        "AWS_ACCESS_KEY_ID": "a",
-        "AWS_SECRET_ACCESS_KEY": "b",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }.items():
+    for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
     requests = []
     send = URLLib3Session.send
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sagemaker_debug_ext.config.job_channel import SPEC_FILE, channel_header
 from sagemaker_debug_ext.config.job_spec import (
     MAX_VALUE_LENGTH,
     MAX_VARIABLES,
@@ -92,6 +93,27 @@ def test_spec_when_it_is_too_large_then_says_how_large():
     digest = "".join(f"{zlib.crc32(str(i).encode()):08x}" for i in range(4000))
     with pytest.raises(JobSpecError, match=rf"fit into {MAX_VARIABLES} environment variables .*got \d\d\)"):
         encode_job_spec(JobSpec(hook={"S3OutputPath": "s3://b/p", "HookParameters": {"include_regex": digest}}))
+
+
+def test_spec_when_it_is_in_a_channel_then_is_read_there(tmp_path):
+    """The toolkit names the folder; it is /opt/ml otherwise."""
+    text = SPEC.to_json().encode()
+    (tmp_path / SPEC_FILE).write_bytes(text)
+    environ = {"SAGEMAKER_DEBUG_EXT_JOB_0": channel_header(text), "SM_CHANNEL_SAGEMAKER_DEBUG_EXT": str(tmp_path)}
+    assert decode_job_spec(environ) == SPEC
+    del environ["SM_CHANNEL_SAGEMAKER_DEBUG_EXT"]
+    with pytest.raises(JobSpecError, match=r"/opt/ml/input/data/sagemaker_debug_ext/job\.json cannot be read"):
+        decode_job_spec(environ)
+
+
+@given(st.data())
+def test_channel_when_its_file_was_changed_then_is_refused(data):
+    """The variable holds a checksum."""
+    text = SPEC.to_json().encode()
+    at = data.draw(st.integers(0, len(text) - 1))
+    changed = text[:at] + bytes([text[at] ^ data.draw(st.integers(1, 255))]) + text[at + 1 :]
+    with pytest.raises(JobSpecError, match=r"job\.json of the input channel .* has changed"):
+        decode_job_spec({"SAGEMAKER_DEBUG_EXT_JOB_0": channel_header(text)}, lambda: changed)
 
 
 @pytest.mark.parametrize(

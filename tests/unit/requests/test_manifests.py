@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
+import jsonschema
 import pytest
 
 from sagemaker_debug_ext import Rule, rule_configs
@@ -13,12 +14,77 @@ from sagemaker_debug_ext.config.job_spec import decode_job_spec, job_name
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests import debugger_request
 from sagemaker_debug_ext.requests.manifests import MANIFESTS, manifest
-from sagemaker_debug_ext.requests.self_managed import self_managed_environment
+from sagemaker_debug_ext.requests.self_managed import self_managed_request
 
 COMMAND = ["python", "train.py", "--note", "two words"]
-VARIABLES = self_managed_environment(
-    output_path="s3://my-bucket/output", rules=[Rule.sagemaker(rule_configs.exploding_tensor())]
+VARIABLES = self_managed_request(
+    {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+    rules=[Rule.sagemaker(rule_configs.exploding_tensor())],
+)["Environment"]
+
+
+def closed(required, **properties):
+    """Return the schema of an object with no other members than these."""
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+TEXT = {"type": "string", "minLength": 1}
+TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+LABEL = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"}
+META = closed(["name"], name=LABEL)
+ENV = {"type": "array", "items": closed(["name", "value"], name=TEXT, value={"type": "string"})}
+CONTAINER = closed(["name", "image"], name=LABEL, image=TEXT, command=TEXTS, env=ENV)
+CONTAINERS = {"type": "array", "items": CONTAINER, "minItems": 1}
+POD = closed(
+    ["containers"],
+    containers=CONTAINERS,
+    restartPolicy={"enum": ["Always", "OnFailure", "Never"]},
+    terminationGracePeriodSeconds={"type": "integer", "minimum": 0},
 )
+JOB_POD = {**POD, "properties": {**POD["properties"], "restartPolicy": {"enum": ["OnFailure", "Never"]}}}
+SPECS = {
+    "job": closed(["template"], backoffLimit={"type": "integer"}, template=closed(["spec"], spec=JOB_POD)),
+    "trainjob": closed(
+        ["runtimeRef"],
+        runtimeRef=closed(["name"], name=LABEL, kind=TEXT, apiGroup=TEXT),
+        trainer=closed([], image=TEXT, command=TEXTS, env=ENV),
+    ),
+    "rayjob": closed(
+        ["entrypoint", "rayClusterSpec"],
+        entrypoint=TEXT,
+        runtimeEnvYAML=TEXT,
+        shutdownAfterJobFinishes={"type": "boolean"},
+        rayClusterSpec=closed(
+            ["headGroupSpec"],
+            headGroupSpec=closed(
+                ["rayStartParams", "template"],
+                rayStartParams={"type": "object", "additionalProperties": {"type": "string"}},
+                template=closed(["spec"], spec=POD),
+            ),
+        ),
+    ),
+}
+"""The members that a manifest may have, as the interfaces of the kinds name them; required ones as there."""
+KINDS = {
+    "job": ("batch/v1", "Job"),
+    "trainjob": ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    "rayjob": ("ray.io/v1", "RayJob"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_manifest_when_made_then_has_the_members_of_its_kind(kind):
+    """A member that is misspelt or in the wrong place is ignored or refused by a cluster."""
+    version, name = KINDS[kind]
+    schema = closed(
+        ["apiVersion", "kind", "metadata", "spec"],
+        apiVersion={"const": version},
+        kind={"const": name},
+        metadata=META,
+        spec=SPECS[kind],
+    )
+    made = json.loads(manifest(kind, "digits-1", "my/train:1", COMMAND, VARIABLES))
+    jsonschema.Draft202012Validator(schema).validate(made)
 
 
 def environment_of(kind, made):

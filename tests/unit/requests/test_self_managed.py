@@ -1,6 +1,7 @@
 """Requests of self-managed jobs."""
 
 import copy
+import hashlib
 
 import pytest
 
@@ -120,11 +121,89 @@ def test_request_when_it_cannot_be_self_managed_then_names_the_member(request_, 
         self_managed_request(request_, **settings)
 
 
+LARGE = DebuggerHookConfig(
+    collection_configs=[
+        CollectionConfig(f"c{i}", {"include_regex": hashlib.sha256(str(i).encode()).hexdigest() * 3})
+        for i in range(300)
+    ]
+)
+"""Settings that no environment holds."""
+
+
+def test_settings_when_they_are_too_large_then_an_input_channel_carries_them():
+    """The file is uploaded to a place that its content determines."""
+    uploads = {}
+    data = {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3Uri": "s3://bucket/data"}}}
+    request = {**REQUEST, "InputDataConfig": [data]}
+    changed = self_managed_request(request, debugger_hook_config=LARGE, rules=RULES, upload=uploads.__setitem__)
+    ((location, text),) = uploads.items()
+    assert location == f"s3://bucket/output/_specs/{hashlib.sha256(text).hexdigest()}"
+    assert changed["InputDataConfig"][0] == data
+    added = changed["InputDataConfig"][1]
+    assert (added["ChannelName"], added["InputMode"]) == ("sagemaker_debug_ext", "File")
+    assert added["DataSource"]["S3DataSource"]["S3Uri"] == f"{location}/"
+    assert set(changed["Environment"]) == {"EPOCHS", "SAGEMAKER_DEBUG_EXT_JOB_0", "USE_SMDEBUG"}
+    spec = decode_job_spec(changed["Environment"], lambda: text)
+    saved = {collection["CollectionName"] for collection in spec.hook["CollectionConfigurations"]}
+    assert {f"c{i}" for i in range(300)} < saved  # the rules add one
+    assert [rule["RuleConfigurationName"] for rule in spec.rules] == ["VanishingGradient", "Overfit"]
+    assert changed == self_managed_request(request, debugger_hook_config=LARGE, rules=RULES, upload=uploads.__setitem__)
+    assert len(uploads) == 1
+
+
+def test_settings_when_a_channel_is_asked_for_then_it_carries_small_ones_too():
+    """As `SelfManaged` says; small settings use variables otherwise."""
+    uploads = {}
+    options = SelfManaged(config="channel")
+    changed = self_managed_request(REQUEST, self_managed=options, upload=uploads.__setitem__)
+    assert changed["InputDataConfig"][0]["ChannelName"] == "sagemaker_debug_ext"
+    (text,) = uploads.values()
+    in_variables = self_managed_request(REQUEST, upload=uploads.__setitem__)
+    assert "InputDataConfig" not in in_variables
+    assert len(uploads) == 1
+    assert decode_job_spec(changed["Environment"], lambda: text) == decode_job_spec(in_variables["Environment"])
+
+
+@pytest.mark.parametrize(
+    ("members", "config", "can_upload", "message"),
+    [
+        ({}, "environment", False, r"Environment: the job spec must fit into 16 .*got \d+.*attach_debugger"),
+        ({}, "channel", False, "InputDataConfig: a channel with the settings must be uploaded"),
+        (
+            {"InputDataConfig": [{"ChannelName": f"c{i}"} for i in range(20)]},
+            "environment",
+            True,
+            "InputDataConfig: must have at most 20 channels, .*got 20 others",
+        ),
+        (
+            {"InputDataConfig": [{"ChannelName": "sagemaker_debug_ext"}]},
+            "environment",
+            True,
+            "InputDataConfig: must have no channel 'sagemaker_debug_ext'",
+        ),
+        ({"AlgorithmSpecification": {"AlgorithmName": "a"}}, "environment", True, "AlgorithmSpecification: must name"),
+    ],
+)
+def test_settings_when_no_channel_can_carry_them_then_nothing_is_uploaded(members, config, can_upload, message):
+    """The request is refused as a whole."""
+    uploads = {}
+    with pytest.raises(RequestValidationError, match=message):
+        self_managed_request(
+            {**REQUEST, **members},
+            debugger_hook_config=LARGE,
+            self_managed=SelfManaged(config=config),
+            upload=uploads.__setitem__ if can_upload else None,
+        )
+    assert not uploads
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"place": "contaner"}, SMDebugValueError, r"place must be one of container, here .*'contaner'.*container"),
-        ({"stop": "never"}, SMDebugValueError, "stop must be one of direct, cooperative, off"),
+        ({"config": "tags"}, SMDebugValueError, "config must be one of environment, channel"),
+        ({"stop": "never"}, SMDebugValueError, "stop must be one of direct, events, cooperative, off"),
+        ({"stop": "events", "events": False}, SMDebugValueError, "events must be True with stop='events'"),
         ({"drain_seconds": -1}, SMDebugValueError, "drain_seconds must be a number of at least 0"),
         ({"drain_seconds": float("nan")}, SMDebugValueError, "drain_seconds"),
         ({"poll_seconds": 0}, SMDebugValueError, "poll_seconds must be above 0"),

@@ -45,7 +45,7 @@ def test_event_when_a_rule_has_fired_then_a_function_for_the_service_understands
         "PreviousStatus": "InProgress",
         "FirstIssueStep": 40,
     }
-    assert detail["SelfManaged"] == {"StatusUri": "s3://b/status.json", "Generation": 2}
+    assert detail["SelfManaged"] == {"StatusUri": "s3://b/status.json", "Generation": 2, "StopRequested": False}
     times = [status["LastModifiedTime"] for status in detail["DebugRuleEvaluationStatuses"]]
     assert all(isinstance(time, int) and time > 10**12 for time in times)
 

@@ -1,0 +1,177 @@
+"""The CloudFormation template: its form, its stack, and its function on jobs of this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import botocore.exceptions
+import botocore.session
+import botocore.stub
+import pytest
+
+from sagemaker_debug_ext import Rule, SelfManaged, StopTraining, rule_configs, self_managed_request
+from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.template import MAX_BYTES, control, render_template
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
+
+TRAIN = """
+import time
+import torch
+import sagemaker_debug_ext.pytorch as smd
+
+hook = smd.Hook.create_from_json_file()
+model, loss = torch.nn.Linear(4, 2), torch.nn.CrossEntropyLoss()
+hook.register_module(model)
+for step in range(3):
+    loss(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+time.sleep(300)
+"""
+
+
+def event(name="digits-1", **self_managed):
+    """Return an event of a watcher as EventBridge delivers it."""
+    changed = {"RuleConfigurationName": "VanishingGradient", "RuleEvaluationStatus": "IssuesFound"}
+    detail = {"TrainingJobName": name, "TrainingJobStatus": "InProgress", "ChangedRule": changed}
+    return {"source": "sagemaker-debug-ext", "detail": {**detail, "SelfManaged": self_managed}}
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """A client of SageMaker that answers as told."""
+    client = botocore.session.get_session().create_client(
+        "sagemaker", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+    )
+    monkeypatch.setattr(control.boto3, "client", lambda service: client)
+    with botocore.stub.Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+def describe(stub, status):
+    """Let the next answer be a description; the members besides the status are those that the model requires."""
+    stub.add_response(
+        "describe_training_job", {"TrainingJobStatus": status, **REQUIRED}, {"TrainingJobName": "digits-1"}
+    )
+
+
+REQUIRED = {
+    "TrainingJobName": "digits-1",
+    "TrainingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:training-job/digits-1",
+    "ModelArtifacts": {"S3ModelArtifacts": ""},
+    "SecondaryStatus": "Training",
+    "AlgorithmSpecification": {"TrainingInputMode": "File"},
+    "ResourceConfig": {"VolumeSizeInGB": 1},
+    "StoppingCondition": {},
+    "CreationTime": 0,
+}
+
+
+def test_template_when_printed_then_fits_into_a_request_and_has_no_finding(capsys):
+    """No error and no warning of the linter of CloudFormation."""
+    assert main(["self-managed", "template"]) == 0
+    text = capsys.readouterr().out
+    assert text == render_template()
+    assert len(text.encode()) < MAX_BYTES
+    lint_all = pytest.importorskip("cfnlint.api").lint_all
+    assert [str(found) for found in lint_all(text) if not found.rule.id.startswith("I")] == []
+    assert any(
+        found.rule.id.startswith("E") for found in lint_all(text.replace("Runtime: python3.13", "Runtime: python2.0"))
+    )
+
+
+def test_template_when_a_stack_is_made_then_its_function_is_the_one_tested_here(server):
+    """With all parameters, and with the required one alone."""
+    cloudformation = server.client("cloudformation")
+    settings = {"Bucket": "my-bucket", "Prefix": "output/", "JobNamePrefix": "digits-", "NotifyEmail": "a@example.com"}
+    settings["KmsKeyArn"] = "arn:aws:kms:us-east-1:123456789012:key/12345678-1234-1234-1234-123456789012"
+    outputs = {}
+    for name, parameters in {"all": settings, "few": {"Bucket": "my-bucket"}}.items():
+        listed = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
+        cloudformation.create_stack(StackName=name, TemplateBody=render_template(), Parameters=listed)
+        (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+        assert stack["StackStatus"] == "CREATE_COMPLETE"
+        outputs[name] = {output["OutputKey"] for output in stack["Outputs"]}
+    functions = server.client("lambda").list_functions()["Functions"]
+    assert {(function["Handler"], function["Runtime"]) for function in functions} == {("index.handler", "python3.13")}
+    for name in ("all", "few"):
+        cloudformation.delete_stack(StackName=name)  # moto fails to send events to functions
+    assert outputs["few"] == {"TopicArn", "TrainingPolicyArn", "ReaderPolicyArn", "FailedEventsUrl"}
+    assert outputs["all"] == outputs["few"] | {"TrainingKeyPolicyArn", "ReaderKeyPolicyArn"}
+    inline = re.search(r"ZipFile: \|\n((?: {10}.*\n|\n)+)", render_template())[1]
+    code = "".join(line[10:] or "\n" for line in inline.splitlines(keepends=True))
+    assert code.rstrip("\n") == Path(control.__file__).read_text().rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome"),
+    [
+        ({"source": "aws.sagemaker", "detail": {"TrainingJobName": "digits-1"}}, "ignored: no rule asks"),
+        (event(StopRequested=False), "ignored: no rule asks"),
+        (event("letters-1", StopRequested=True), "ignored: its name does not start with 'digits-'"),
+    ],
+)
+def test_function_when_an_event_is_no_request_then_asks_nobody(stub, monkeypatch, given, outcome):
+    """Events of the service, of other rules, and of other jobs."""
+    monkeypatch.setenv("JOB_NAME_PREFIX", "digits-")
+    assert control.handler(given, None)["Outcome"].startswith(outcome)
+
+
+def test_function_when_the_job_has_ended_then_leaves_it_alone(stub):
+    """Before the request to stop, or at the same time."""
+    describe(stub, "Completed")
+    assert control.handler(event(StopRequested=True), None)["Outcome"] == "left alone: it is Completed"
+    describe(stub, "InProgress")
+    stub.add_client_error("stop_training_job", "ValidationException", "not in a state")
+    describe(stub, "Failed")
+    assert control.handler(event(StopRequested=True), None)["Outcome"] == "left alone: it is Failed"
+
+
+def test_function_when_it_may_not_stop_then_fails(stub):
+    """So that the event is repeated, and kept at last."""
+    describe(stub, "InProgress")
+    stub.add_client_error("stop_training_job", "AccessDeniedException", "no")
+    describe(stub, "InProgress")
+    with pytest.raises(botocore.exceptions.ClientError, match="AccessDenied"):
+        control.handler(event(StopRequested=True), None)
+
+
+@needs_torch
+def test_job_when_a_rule_asks_by_event_then_the_function_stops_it(server, submit, wait_for, sagemaker, monkeypatch):
+    """The watcher itself sends no request to SageMaker; the event matches the pattern of the template."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    sqs, events = server.client("sqs"), server.client("events")
+    url = sqs.create_queue(QueueName="requests")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    pattern = {"source": ["sagemaker-debug-ext"], "detail": {"SelfManaged": {"StopRequested": [True]}}}
+    events.put_rule(Name="requests", EventPattern=json.dumps(pattern))
+    events.put_targets(Rule="requests", Targets=[{"Id": "queue", "Arn": arn}])
+    vanishing = rule_configs.vanishing_gradient()
+    rule = Rule.sagemaker(vanishing, actions=StopTraining(), rule_parameters={"threshold": "1e9"})
+    members = self_managed_request(
+        {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+        rules=[rule, Rule.sagemaker(rule_configs.exploding_tensor())],
+        self_managed=SelfManaged(stop="events", poll_seconds=0.2),
+    )
+    submit("asking", TRAIN, Environment=members["Environment"])
+    messages = []
+    for _ in range(3):
+        messages += sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20).get("Messages", [])
+        if messages:
+            break
+    given = json.loads(messages[0]["Body"])
+    assert given["detail"]["ChangedRule"]["RuleConfigurationName"] == "VanishingGradient"
+    assert sagemaker.describe_training_job(TrainingJobName="asking")["TrainingJobStatus"] == "InProgress"
+    outcomes = [control.handler(given, None)["Outcome"] for _ in range(3)]
+    assert outcomes[0] == "stopped: VanishingGradient found an issue"
+    assert all(outcome.startswith(("stopped", "left alone: it is Stop")) for outcome in outcomes[1:])
+    wait_for("asking", "Stopped")

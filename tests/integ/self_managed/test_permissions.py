@@ -1,0 +1,200 @@
+"""Permissions: the policy of the template allows every request of a job, and nothing that no job asks for."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+
+import boto3
+import botocore.client
+import pytest
+
+from sagemaker_debug_ext import (
+    ActionList,
+    CollectionConfig,
+    DebuggerHookConfig,
+    Email,
+    Rule,
+    StopTraining,
+    rule_configs,
+)
+from sagemaker_debug_ext.config.self_managed import SelfManaged
+from sagemaker_debug_ext.requests.self_managed import self_managed_request
+from sagemaker_debug_ext.sdk.self_managed import upload_spec
+from sagemaker_debug_ext.template import render_template
+
+RECORDER = """
+import json, os
+import botocore.client
+
+call = botocore.client.BaseClient._make_api_call
+
+def record(self, operation, parameters):
+    named = {name: value for name, value in parameters.items() if isinstance(value, (str, list)) and name != "Body"}
+    with open(os.environ["RECORDED_CALLS"], "a") as file:
+        print(json.dumps([self.meta.service_model.service_name, operation, named], default=str), file=file)
+    return call(self, operation, parameters)
+
+botocore.client.BaseClient._make_api_call = record
+"""
+TRAIN = """
+import sys, time
+import torch
+import sagemaker_debug_ext.pytorch as smd
+
+hook = smd.Hook.create_from_json_file()
+model, loss = torch.nn.Linear({size}, 2), torch.nn.CrossEntropyLoss()
+hook.register_module(model)
+for step in range(10):
+    loss(model(torch.randn(8, {size})), torch.randint(0, 2, (8,))).backward()
+"""
+ACTIONS = {
+    "HeadObject": "GetObject",
+    "HeadBucket": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+    "CreateMultipartUpload": "PutObject",
+    "UploadPart": "PutObject",
+    "CompleteMultipartUpload": "PutObject",
+    "DeleteObjects": "DeleteObject",
+}
+"""Operations whose IAM action has another name."""
+
+AFTER_FAILURES = {"s3:AbortMultipartUpload"}
+"""What a job asks for only if a request has failed."""
+
+
+@pytest.fixture
+def policy(aws):
+    """The statements of the template's policy for training jobs, as a stack has them."""
+    cloudformation, iam = boto3.client("cloudformation"), boto3.client("iam")
+    parameters = [
+        {"ParameterKey": "Bucket", "ParameterValue": "my-bucket"},
+        {"ParameterKey": "Prefix", "ParameterValue": "output/"},
+    ]
+    cloudformation.create_stack(StackName="own", TemplateBody=render_template(), Parameters=parameters)
+    (stack,) = cloudformation.describe_stacks(StackName="own")["Stacks"]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    events = boto3.client("events")
+    for rule in events.list_rules()["Rules"]:
+        events.disable_rule(Name=rule["Name"])  # moto fails to send events to functions
+    arn = outputs["TrainingPolicyArn"]
+    version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+    document = iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
+    yield document["Statement"], outputs["TopicArn"]
+    cloudformation.delete_stack(StackName="own")
+
+
+@pytest.fixture
+def recorded(run_job, tmp_path):
+    """Return a function that runs a job and returns the requests of all its processes."""
+    (tmp_path / "sitecustomize.py").write_text(RECORDER)
+    calls = tmp_path / "calls"
+
+    def run(script, request):
+        calls.write_text("")
+        path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        report = run_job(script, request, PYTHONPATH=path, RECORDED_CALLS=str(calls))
+        assert report.returncode == 0, report.stderr
+        return [described(*json.loads(line)) for line in calls.read_text().splitlines()], report
+
+    return run
+
+
+def described(service, operation, parameters):
+    """Return the IAM action of a request, its resource, and what conditions ask for."""
+    action = f"{service}:{ACTIONS.get(operation, operation)}".replace("monitoring:", "cloudwatch:")
+    bucket, key = parameters.get("Bucket", ""), parameters.get("Key")
+    resource = parameters.get("TopicArn") or f"arn:aws:s3:::{bucket}" + (f"/{key}" if key else "")
+    if service == "events":
+        resource = "arn:aws:events:us-east-1:123456789012:event-bus/default"
+    sources = {entry["Source"] for entry in parameters.get("Entries", ())}
+    return (
+        action,
+        resource,
+        {
+            "s3:prefix": parameters.get("Prefix", ""),
+            "cloudwatch:namespace": parameters.get("Namespace", ""),
+            "events:source": ",".join(sources),
+        },
+    )
+
+
+def as_list(value):
+    return value if isinstance(value, list) else [value]
+
+
+def is_allowed(call, statement):
+    """Return whether a statement allows a request."""
+    action, resource, context = call
+    conditions = [
+        (context[key], pattern)
+        for operator in (statement.get("Condition") or {}).values()
+        for key, pattern in operator.items()
+    ]
+    return (
+        action in as_list(statement["Action"])
+        and any(fnmatch.fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
+        and all(fnmatch.fnmatchcase(value, pattern) for value, pattern in conditions)
+    )
+
+
+def request_of(aws, name, **options):
+    """Return the request of a job whose first rule fires, stops it and sends a message."""
+    fires = Rule.sagemaker(
+        rule_configs.vanishing_gradient(),
+        rule_parameters={"threshold": "1e9"},
+        actions=ActionList(StopTraining(), Email("a@example.com")),
+    )
+    return self_managed_request(
+        {"TrainingJobName": name, "OutputDataConfig": {"S3OutputPath": aws}},
+        debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("weights")]),
+        rules=[fires, Rule.sagemaker(rule_configs.exploding_tensor())],
+        self_managed=SelfManaged(poll_seconds=0.2, **options),
+    )
+
+
+def test_policy_when_a_job_runs_then_allows_its_requests_and_no_others(policy, recorded, aws):
+    """A job with large files, a rule that fires, a message, events and metrics."""
+    statements, topic = policy
+    request = request_of(aws, "permitted", stop="events", topic_arn=topic, metrics=True)
+    calls, _ = recorded(TRAIN.format(size=2_000_000), request)
+    refused = [call for call in calls if not any(is_allowed(call, statement) for statement in statements)]
+    assert refused == []
+    allowed = {(statement["Sid"], action) for statement in statements for action in as_list(statement["Action"])}
+    used = {(statement["Sid"], call[0]) for call in calls for statement in statements if is_allowed(call, statement)}
+    assert {action for _, action in allowed - used} == AFTER_FAILURES
+
+
+def test_policy_when_a_job_stops_itself_then_it_needs_one_more_right(policy, recorded, aws):
+    """Which the role needs only then."""
+    statements, topic = policy
+    calls, _ = recorded(TRAIN.format(size=4), request_of(aws, "direct", stop="direct", topic_arn=topic))
+    refused = {call[0] for call in calls if not any(is_allowed(call, statement) for statement in statements)}
+    assert refused == {"sagemaker:StopTrainingJob"}
+
+
+def test_policy_when_a_job_has_no_topic_then_it_needs_rights_to_find_one(policy, recorded, aws):
+    """As the documentation lists them."""
+    statements, _ = policy
+    calls, _ = recorded(TRAIN.format(size=4), request_of(aws, "untold", stop="cooperative"))
+    refused = {call[0] for call in calls if not any(is_allowed(call, statement) for statement in statements)}
+    assert refused == {"sns:CreateTopic", "sns:ListSubscriptions", "sns:Subscribe", "sns:Publish"}
+
+
+def test_submitter_when_settings_are_in_a_channel_then_it_needs_two_rights_below_specs(aws, monkeypatch):
+    """For the upload, which is left out if the file is there."""
+    calls = []
+    call = botocore.client.BaseClient._make_api_call
+
+    def record(self, operation, parameters):
+        calls.append(described(self.meta.service_model.service_name, operation, parameters))
+        return call(self, operation, parameters)
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", record)
+    request = {"TrainingJobName": "submitted", "OutputDataConfig": {"S3OutputPath": aws}}
+    for rights in (["s3:GetObject", "s3:PutObject"], ["s3:GetObject"]):
+        calls.clear()
+        self_managed_request(request, self_managed=SelfManaged(config="channel"), upload=upload_spec)
+        assert sorted({action for action, _, _ in calls}) == rights
+        assert all(resource.startswith("arn:aws:s3:::my-bucket/output/_specs/") for _, resource, _ in calls)
