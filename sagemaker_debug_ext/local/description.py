@@ -112,6 +112,7 @@ class Description:
             "CreationTime": created,
             "LastModifiedTime": created,
             "SecondaryStatusTransitions": [],
+            "ModelArtifacts": {"S3ModelArtifacts": ""},  # required of every description, and until there is a model
         }
 
     @property

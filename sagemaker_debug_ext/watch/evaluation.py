@@ -6,7 +6,8 @@ import datetime as dt
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
@@ -18,6 +19,7 @@ from sagemaker_debug_ext.rules.evaluation.results import write_result
 from sagemaker_debug_ext.rules.evaluation.status import MAX_DETAILS, EvaluationStatus, error_details
 from sagemaker_debug_ext.store.format.manifest import list_collections, read_collections
 from sagemaker_debug_ext.store.job_end import has_ended
+from sagemaker_debug_ext.watch.progress import Progress, ProgressMeter
 from sagemaker_debug_ext.watch.storage import open_patiently, patient_options
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ class RuleEvaluations:
         listener: Receives issues and changes of status.
         handlers: Returns the handlers of a rule's actions, by name of the action; they may add to its `actions`.
         poll_seconds: Time between two looks for new steps.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(
@@ -111,6 +114,7 @@ class RuleEvaluations:
         listener: Listener,
         handlers: Callable[[RuleRecord], Mapping[str, ActionHandler]],
         poll_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._job = job
         self._listener = listener
@@ -119,8 +123,14 @@ class RuleEvaluations:
         self._cancelled = threading.Event()
         self._reason = ""
         self._is_abandoned = False
+        self._meter = ProgressMeter(clock)
         self.records: Final = {str(rule["RuleConfigurationName"]): RuleRecord(rule) for rule in job.rules}
         """The rules, by name."""
+
+    @property
+    def progress(self) -> Progress:
+        """How far the rules are in the trial; readable from any thread."""
+        return self._meter.read()
 
     def cancel(self, reason: str = "") -> None:
         """End all running rules with the status ``Stopped``; callable from any thread.
@@ -184,19 +194,23 @@ class RuleEvaluations:
             rules,
             trial,
             stop_rule_on_first_issue=True,
-            should_stop=lambda: self._look_around(evaluation.statuses),
+            should_stop=lambda: self._look_around(trial, evaluation.statuses),
             poll_seconds=self._poll_seconds,
             sleep=self._cancelled.wait,
         )
-        for issue in evaluation:
-            record = self.records[issue.rule]
-            record.issues.append(issue)
-            self._write_result(record)  # again, if an earlier issue of this step has ended the rule
-            self._listener.issue_found(issue)
-            self._take_over(evaluation.statuses)
+        try:
+            for issue in evaluation:
+                record = self.records[issue.rule]
+                record.issues.append(issue)
+                self._write_result(record)  # again, if an earlier issue of this step has ended the rule
+                self._listener.issue_found(issue)
+                self._take_over(evaluation.statuses)
+        finally:
+            self._meter.end(trial.last_complete_step, _judged_step(evaluation.statuses))
         self._take_over(evaluation.statuses)
 
-    def _look_around(self, statuses: Sequence[RuleStatus]) -> bool:
+    def _look_around(self, trial: Trial, statuses: Sequence[RuleStatus]) -> bool:
+        self._meter.look(trial.last_complete_step, _judged_step(statuses))
         self._take_over(statuses)
         return self._cancelled.is_set()
 
@@ -231,6 +245,10 @@ class RuleEvaluations:
             record = self.records[status.name]
             if (status.status, _shorten(status.details)) != (record.status.status, record.status.details):
                 self._update(record, status)
+            else:  # it has counted steps, which is no change for listeners
+                record.status = attrs.evolve(
+                    status, details=record.status.details, modified_at=record.status.modified_at
+                )
 
     def _end_all(self, status: EvaluationStatus, details: str = "") -> None:
         for record in self.records.values():
@@ -258,6 +276,11 @@ def is_described(backend: Backend, ended: bool = False) -> bool:
     """Return whether the collections files of all workers are there, so that opening the trial does not wait."""
     keys = list(list_collections(backend).values())
     return bool(keys) and (ended or len(keys) >= read_collections(backend, keys[0]).num_workers)
+
+
+def _judged_step(statuses: Iterable[RuleStatus]) -> int:
+    """Return the last step that the rules evaluated or skipped; -1 before the first."""
+    return max((status.last_step for status in statuses if status.last_step is not None), default=-1)
 
 
 def _shorten(text: str) -> str:

@@ -15,12 +15,13 @@ import logging
 import os
 import resource
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import attrs
 
 from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec, job_name
@@ -31,7 +32,8 @@ from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, WatchedJob
 from sagemaker_debug_ext.watch.events import EventOrigin, EventSender, status_event
 from sagemaker_debug_ext.watch.lease import Lease
-from sagemaker_debug_ext.watch.metrics import sent_metric
+from sagemaker_debug_ext.watch.metrics import sent_metrics
+from sagemaker_debug_ext.watch.scratch import scratch_folder
 from sagemaker_debug_ext.watch.status import HEARTBEAT_SECONDS, STATUS_KEY, VERSION, describe_rules
 from sagemaker_debug_ext.watch.storage import open_patiently
 
@@ -102,6 +104,7 @@ class Watcher:
             status_uri=f"{spec.state_location(name)}/{STATUS_KEY}",
             generation=lease.generation,
         )
+        self._actions = actions
         self._events = events
 
     def run(self) -> int:
@@ -147,9 +150,12 @@ class Watcher:
             if not has_ended(backend):
                 write_end(backend)
 
-    def num_issues_found(self) -> int:
-        """Return the number of rules that found an issue."""
-        return sum(record.status.status == "IssuesFound" for record in self._rules.records.values())
+    def metrics(self) -> dict[str, float]:
+        """Return the values of the metrics that are known now, by name."""
+        progress = self._rules.progress
+        num_rules = sum(record.status.status == "IssuesFound" for record in self._rules.records.values())
+        values = {"IssuesFound": num_rules, "LagSeconds": progress.lag_seconds, "JudgedStep": progress.judged_step}
+        return {name: float(value) for name, value in values.items() if value is not None}
 
     def issue_found(self, issue: Issue) -> None:
         """Log an issue."""
@@ -167,7 +173,9 @@ class Watcher:
         """Send the change of a status to EventBridge, if this is still the watcher of the job."""
         previous, self._previous[record.name] = self._previous[record.name], record.status.status
         if self._events is not None and not self._is_taken_over:
-            self._events.send(status_event(self._origin, record, previous, list(self._rules.records.values())))
+            records = list(self._rules.records.values())
+            asks = self._actions.asks_by_event(record)
+            self._events.send(status_event(self._origin, record, previous, records, asks))
 
     def _report(self) -> None:
         """Write ``status.json``, if this is still the watcher of the job."""
@@ -194,7 +202,7 @@ class Watcher:
                 "heartbeat_at": _utc_now(),
                 "phase": self._phase,
             },
-            "trial": {"path": self._trial},
+            "trial": {"path": self._trial, **attrs.asdict(self._rules.progress)},
             "rules": describe_rules(self._rules.records.values()),
         }
 
@@ -259,14 +267,14 @@ def watch(
         LOG.info("another watcher evaluates the rules of job %s", name)
         return EXIT_DONE
     actions = JobActions(name, state, spec.actions, ask_script)
-    with tempfile.TemporaryDirectory(prefix="sagemaker-debug-rules-") as scratch:
+    with scratch_folder() as scratch:
         events = EventSender() if spec.actions.events else None
-        watcher = Watcher(spec, name, lease, state, actions, Path(scratch), events)
+        watcher = Watcher(spec, name, lease, state, actions, scratch, events)
         if watch_parent is not None:
             watch_parent(watcher)
         if has_ended_training:
             watcher.mark_end()
-        with sent_metric(name, watcher.num_issues_found) if spec.actions.metrics else contextlib.nullcontext():
+        with sent_metrics(name, watcher.metrics) if spec.actions.metrics else contextlib.nullcontext():
             return watcher.run()
 
 

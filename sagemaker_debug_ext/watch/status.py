@@ -31,6 +31,7 @@ _STATUSES: Final = ["InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stop
 _TEXT: Final[JSONObject] = {"type": "string"}
 _TIME: Final[JSONObject] = {"type": "string", "format": "date-time"}
 _COUNT: Final[JSONObject] = {"type": "integer", "minimum": 0}
+_OPTIONAL_STEP: Final[JSONObject] = {"type": ["integer", "null"], "minimum": 0}
 
 STATUS_SCHEMA: Final[JSONObject] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -55,7 +56,20 @@ STATUS_SCHEMA: Final[JSONObject] = {
                 "error": _TEXT,
             },
         },
-        "trial": {"type": "object", "required": ["path"], "properties": {"path": _TEXT}},
+        "trial": {
+            "type": "object",
+            "required": ["path"],
+            "properties": {
+                "path": _TEXT,
+                "last_step": {**_OPTIONAL_STEP, "description": "Last complete global step that the watcher has seen."},
+                "judged_step": {**_OPTIONAL_STEP, "description": "Last global step that the rules evaluated."},
+                "lag_seconds": {
+                    "type": ["number", "null"],
+                    "minimum": 0,
+                    "description": "All steps saved so many seconds before the heartbeat have been evaluated.",
+                },
+            },
+        },
         "rules": {
             "type": "array",
             "items": {
@@ -66,10 +80,11 @@ STATUS_SCHEMA: Final[JSONObject] = {
                     "RuleEvaluationStatus": {"enum": _STATUSES},
                     "StatusDetails": _TEXT,
                     "LastModifiedTime": _TIME,
-                    "first_issue_step": {"type": ["integer", "null"], "minimum": 0},
+                    "first_issue_step": _OPTIONAL_STEP,
                     "num_issues": _COUNT,
                     "num_steps": _COUNT,
                     "num_skipped": _COUNT,
+                    "last_step": _OPTIONAL_STEP,
                     "actions": {"type": "array", "items": {"type": "object", "required": ["name", "outcome"]}},
                 },
             },
@@ -136,6 +151,7 @@ def describe_rules(records: Iterable[RuleRecord]) -> list[JSONObject]:
             "num_issues": record.status.num_issues,
             "num_steps": record.status.num_steps,
             "num_skipped": record.status.num_skipped,
+            "last_step": record.status.last_step,
             "actions": [dict(action) for action in record.actions],
         }
         for record in records

@@ -62,6 +62,7 @@ class _Run:
         self._status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
         self._num_steps = 0
         self._num_skipped = 0
+        self._last_step: int | None = None
         self._modified_at = self._status.modified_at
         self._stop_on_first_issue = stop_on_first_issue
         self._clock = clock
@@ -79,13 +80,15 @@ class _Run:
                 self._status,
                 num_steps=self._num_steps,
                 num_skipped=self._num_skipped,
+                last_step=self._last_step,
                 modified_at=self._modified_at,
             )
 
-    def skip(self, *, is_evaluated: bool) -> None:
+    def skip(self, step: int, *, is_evaluated: bool) -> None:
         """Count a step at which the rule finds nothing, or has nothing to evaluate."""
         self._num_steps += is_evaluated
         self._num_skipped += not is_evaluated
+        self._last_step = step
         self._modified_at = self._clock()
 
     def evaluate(self, step: int) -> list[Issue]:
@@ -98,12 +101,12 @@ class _Run:
             return []
         except _NO_RESULT as reason:
             LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
-            self.skip(is_evaluated=False)
+            self.skip(step, is_evaluated=False)
             return []
         except RuleEvaluationConditionMet as met:  # some custom rules raise it themselves
             issues = [self.rule.issue(step)]
             ends = met.end_of_rule
-        self.skip(is_evaluated=issues is not None)
+        self.skip(step, is_evaluated=issues is not None)
         if not issues:
             return []
         recorded = self._record(step, issues)
@@ -283,7 +286,7 @@ class Evaluation(Iterator[Issue]):
                 if screen == undecided:
                     found += run.evaluate(step)
                 else:
-                    run.skip(is_evaluated=screen == passed)
+                    run.skip(step, is_evaluated=screen == passed)
         return found
 
     def _prescreen(self, step: int, active: Sequence[_Run]) -> Sequence[int]:

@@ -41,6 +41,7 @@ _RESULT_MEMBERS: Final[JSONObject] = {
     "num_issues": {**_COUNT, "description": f"All issues, also those beyond the first {MAX_KEPT_ISSUES}."},
     "num_steps": {**_COUNT, "description": "Steps that the rule evaluated."},
     "num_skipped": {**_COUNT, "description": "Steps that lacked something that the rule needs."},
+    "last_step": {**_OPTIONAL_STEP, "description": "Global step that the rule evaluated or skipped last."},
     "modified_at": {**_TEXT, "format": "date-time", "description": "Time of the last change, UTC, ISO 8601."},
     "issues": {
         "type": "array",

@@ -53,6 +53,7 @@ class RuleStatus:
         num_issues: Issues found so far.
         num_steps: Steps evaluated so far.
         num_skipped: Steps skipped because a tensor that the rule needs was not saved.
+        last_step: Global step that was evaluated or skipped last; None while there is none.
         modified_at: Time of the last change, in seconds since the epoch.
     """
 
@@ -64,6 +65,7 @@ class RuleStatus:
     num_issues: int = 0
     num_steps: int = 0
     num_skipped: int = 0
+    last_step: int | None = None
     modified_at: float = 0.0
 
     @property

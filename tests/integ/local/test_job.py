@@ -159,7 +159,7 @@ def test_job_that_is_stopped_may_end_by_itself(make_request: MakeRequest, start:
     assert job.stop()
     description = job.wait()
     assert (description["TrainingJobStatus"], description["SecondaryStatus"]) == ("Stopped", "Stopped")
-    assert "ModelArtifacts" in description
+    assert description["ModelArtifacts"]["S3ModelArtifacts"].endswith("/output/model.tar.gz")
     assert [transition["Status"] for transition in description["SecondaryStatusTransitions"]][-2:] == [
         "Stopping",
         "Stopped",
@@ -176,7 +176,9 @@ def test_job_that_ignores_the_request_to_stop_is_killed(make_request: MakeReques
     ready.wait()
     job.stop()
     job.stop(grace_seconds=0.1)
-    assert job.wait(60)["TrainingJobStatus"] == "Stopped"
+    description = job.wait(60)
+    assert description["TrainingJobStatus"] == "Stopped"
+    assert description["ModelArtifacts"] == {"S3ModelArtifacts": ""}  # which clients ask for without a model, too
 
 
 def test_job_that_runs_too_long_is_stopped(make_request: MakeRequest, tmp_path: Path) -> None:

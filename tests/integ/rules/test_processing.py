@@ -138,7 +138,7 @@ def test_two_instances_find_what_one_evaluation_finds(tmp_path, trial_path, job,
     for status in statuses:
         found = results[status.name]
         assert found["issues"] == [issue for issue in issues if issue["rule"] == status.name]
-        for field in ("status", "details", "first_issue_step", "num_issues", "num_steps", "num_skipped"):
+        for field in ("status", "details", "first_issue_step", "num_issues", "num_steps", "num_skipped", "last_step"):
             assert found[field] == getattr(status, field), (status.name, field)
     assert results["vanishing"]["issues"]
     assert results["images"]["issues"][-1]["tensors"] == ["b_input", "a_input"]

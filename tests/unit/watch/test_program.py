@@ -3,6 +3,7 @@
 import json
 import sys
 
+import jsonschema
 import pytest
 
 from sagemaker_debug_ext.config.job_spec import ActionOptions, JobSpec
@@ -11,6 +12,7 @@ from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.watch import program
 from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.lease import Lease
+from sagemaker_debug_ext.watch.status import STATUS_SCHEMA
 
 RULE = {"RuleConfigurationName": "Overfit", "RuleParameters": {"rule_to_invoke": "Overfit"}}
 
@@ -66,7 +68,14 @@ def test_watcher_when_nobody_reads_its_output_then_still_reports(watcher, monkey
 
     monkeypatch.setattr(sys, "stdout", Closed())
     watcher.status_changed(record_of(watcher))
-    assert json.loads(watcher._state.read("status.json"))["training_job_name"] == "job"
+    status = json.loads(watcher._state.read("status.json"))
+    jsonschema.Draft202012Validator(STATUS_SCHEMA).validate(status)
+    assert status["trial"] == {
+        "path": "s3://b/p/job/debug-output",
+        "last_step": None,
+        "judged_step": None,
+        "lag_seconds": None,
+    }
 
 
 def test_watcher_when_the_end_cannot_be_marked_then_still_ends(watcher, monkeypatch):

@@ -139,6 +139,17 @@ def test_steps_without_what_a_rule_needs_are_skipped(trial, error):
     assert (status_of(evaluation).num_steps, status_of(evaluation).num_skipped) == (3, 1)
 
 
+def test_status_when_steps_are_judged_then_names_the_last_one(trial):
+    """Also a step that lacks what the rule needs; a rule that has ended judges no further one."""
+    rules = {"fires": FiresAt(trial, (1,)), "skips": FiresAt(trial, (), {3: TensorUnavailable("z")})}
+    evaluation = evaluate(rules, trial, stop_rule_on_first_issue=True)
+    assert [status.last_step for status in evaluation.statuses] == [None, None]
+    next(evaluation)
+    assert [status.last_step for status in evaluation.statuses] == [1, 1]
+    evaluation.run()
+    assert [status.last_step for status in evaluation.statuses] == [1, 3]
+
+
 @pytest.mark.parametrize(("end_of_rule", "seen"), [(False, [0, 1, 2, 3]), (True, [0, 1])])
 def test_a_rule_may_raise_that_its_condition_is_met(trial, end_of_rule, seen):
     """Which counts as an issue, and may be its last."""
