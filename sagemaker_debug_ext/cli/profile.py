@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sagemaker_debug_ext.cli import _arguments, _output
@@ -58,10 +60,13 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_report(actions: Any) -> None:
-    summary = "Write the JSON files of ProfilerReport."
+    summary = "Write the JSON files of ProfilerReport, or a page: when the job was slow, and what to change."
     parser = _arguments.add_command(actions, "report", summary, write_report)
     _add_profile(parser)
-    parser.add_argument("output", metavar="OUT", help="folder to write, local or s3://bucket/prefix")
+    parser.add_argument(
+        "output", metavar="OUT", nargs="?", help="folder for the JSON files, local or s3://bucket/prefix"
+    )
+    parser.add_argument("-o", "--page", metavar="FILE", help="page to write, local or s3://bucket/key")
     _add_rules(parser)
     _arguments.add_json(parser)
 
@@ -95,8 +100,20 @@ def run_command(arguments: argparse.Namespace) -> int:
 
 def _evaluate(arguments: argparse.Namespace) -> Any:
     """Evaluate the rules that were asked for."""
+    from sagemaker_debug_ext.profiler.rules import ProfileEvaluation
+
+    evaluation = ProfileEvaluation(arguments.profile, _create_rules(arguments))
+    if arguments.follow:
+        evaluation.follow(_print_new_findings() if not arguments.json else lambda _: None)
+    else:
+        evaluation.advance()
+    return evaluation
+
+
+def _create_rules(arguments: argparse.Namespace, default: Sequence[str] = ()) -> list[Any]:
+    """Return the rules that were asked for, or those of ProfilerReport and some others."""
     from sagemaker_debug_ext.errors import SMDebugValueError
-    from sagemaker_debug_ext.profiler.rules import ProfileEvaluation, create_profiler_rule, create_report_rules
+    from sagemaker_debug_ext.profiler.rules import create_profiler_rule, create_report_rules
     from sagemaker_debug_ext.profiler.rules.registry import SAGEMAKER_RULES
 
     parameters: dict[str, object] = {}
@@ -105,26 +122,40 @@ def _evaluate(arguments: argparse.Namespace) -> Any:
         if not separator:
             raise SMDebugValueError(f"--parameter must be RULE_NAME=VALUE (got {text!r})")
         parameters[name] = value
-    own: dict[str, dict[str, object]] = {name: {} for name in set(arguments.rule or ()) - set(SAGEMAKER_RULES)}
+    own: dict[str, dict[str, object]] = {name: {} for name in set(arguments.rule or default) - set(SAGEMAKER_RULES)}
     for name in [name for name in parameters if name.partition("_")[0] in own]:
         rule, _, parameter = name.partition("_")
         own[rule][parameter] = parameters.pop(name)
     rules = create_report_rules(parameters)
     if arguments.rule:
         rules = [rule for rule in rules if rule.name in arguments.rule]
-        rules += [create_profiler_rule(name, given) for name, given in sorted(own.items())]
-    evaluation = ProfileEvaluation(arguments.profile, rules)
-    if arguments.follow:
-        evaluation.follow()
-    else:
-        evaluation.advance()
-    return evaluation
+    return rules + [create_profiler_rule(name, given) for name, given in sorted(own.items())]
+
+
+def _print_new_findings() -> Callable[[Sequence[Any]], None]:
+    """Return a function that prints each finding of some rules when it is there for the first time."""
+    known: set[tuple[str, str, str]] = set()
+
+    def show_new(rules: Sequence[Any]) -> None:
+        for rule in rules:
+            for finding in rule.findings:
+                place = (rule.name, finding.node, finding.device)
+                if place not in known:
+                    known.add(place)
+                    _output.write(f"{rule.name}: {_describe(finding)}")
+
+    return show_new
+
+
+def _describe(finding: Any) -> str:
+    start, end = (
+        dt.datetime.fromtimestamp(time, dt.timezone.utc).strftime("%H:%M:%S") for time in (finding.start, finding.end)
+    )
+    return f"{start}-{end} UTC  {finding.message}"
 
 
 def show(arguments: argparse.Namespace) -> int:
     """Print verdicts and findings; the exit status is 1 if a rule found an issue."""
-    import datetime as dt
-
     from sagemaker_debug_ext.profiler.rules import Verdict, summarize
 
     evaluation = _evaluate(arguments)
@@ -137,27 +168,48 @@ def show(arguments: argparse.Namespace) -> int:
             reason = rule.not_evaluated() if rule.verdict is Verdict.NOT_EVALUATED else None
             _output.write(f"{rule.name}: {rule.verdict.value}{f' ({reason})' if reason else ''}")
             for finding in rule.findings:
-                start, end = (
-                    dt.datetime.fromtimestamp(time, dt.timezone.utc).strftime("%H:%M:%S")
-                    for time in (finding.start, finding.end)
-                )
-                _output.write(f"  {start}-{end} UTC  {finding.message}")
+                _output.write(f"  {_describe(finding)}")
             if rule.findings and rule.advice:
                 _output.write(f"  {rule.advice}")
     return int(any(rule.triggered for rule in evaluation.rules))
 
 
 def write_report(arguments: argparse.Namespace) -> int:
-    """Write the files of a report; the exit status is 1 if a rule found an issue."""
+    """Write the files of a report, a page, or both; the exit status is 1 if a rule found an issue."""
+    from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.profiler import rules
+    from sagemaker_debug_ext.profiler.rules.registry import EXTRA_RULES, SAGEMAKER_RULES
 
-    evaluation = _evaluate(arguments)
-    names = rules.write_report(evaluation.rules, arguments.output)
-    if arguments.json:
-        _output.write_json({"path": arguments.output, "files": names})
+    if arguments.output is None and arguments.page is None:
+        raise SMDebugValueError("name a folder for the JSON files, or a page with -o")
+    if arguments.page is None:
+        evaluation = _evaluate(arguments)
     else:
-        _output.write(f"{arguments.output}: {len(names)} files")
+        if arguments.follow:
+            _wait_for_the_end(arguments.profile)
+        from sagemaker_debug_ext.looking.profile.page import write_profile_page
+
+        evaluation = write_profile_page(
+            arguments.profile, arguments.page, _create_rules(arguments, default=sorted(EXTRA_RULES))
+        )
+    names: list[str] = []
+    if arguments.output is not None:
+        of_report = [rule for rule in evaluation.rules if arguments.rule or rule.name in SAGEMAKER_RULES]
+        names = rules.write_report(of_report, arguments.output)
+    if arguments.json:
+        _output.write_json({"path": arguments.output, "files": names, "page": arguments.page})
+    else:
+        if names:
+            _output.write(f"{arguments.output}: {len(names)} files")
+        if arguments.page is not None:
+            _output.write(arguments.page)
     return int(any(rule.triggered for rule in evaluation.rules))
+
+
+def _wait_for_the_end(path: str) -> None:
+    from sagemaker_debug_ext.profiler.rules import ProfileEvaluation
+
+    ProfileEvaluation(path, []).follow()
 
 
 def write_trace(arguments: argparse.Namespace) -> int:

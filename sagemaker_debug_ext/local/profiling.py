@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from sagemaker_debug_ext.rules.evaluation.status import error_details
 
 _LOG: Final = logging.getLogger(__name__)
 _DEFAULT_INTERVAL_MILLIS: Final = 500
-_POLL_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.5
 _RULE: Final = "rule_to_invoke"
 _OPEN: Final = "InProgress"
 
@@ -112,11 +113,16 @@ class LocalProfilerEvaluation:
             self._thread.join()
 
     def _run(self) -> None:
+        from sagemaker_debug_ext.profiler.rules.evaluation import pause_after  # noqa: PLC0415 - see _LocalRule._make
+
         is_last = False
+        pause = _POLL_SECONDS
         while not is_last:
-            is_last = self._ended.wait(_POLL_SECONDS)
+            is_last = self._ended.wait(pause)
+            began = time.monotonic()
             for rule in self._rules:
                 self._step(rule, is_last)
+            pause = pause_after(time.monotonic() - began)
 
     def _step(self, rule: _LocalRule, is_last: bool) -> None:
         if rule.status != _OPEN:
@@ -171,9 +177,10 @@ class _LocalRule:
     def advance(self, path: Path | None, is_last: bool) -> None:
         """Evaluate new data, and end if there is a verdict."""
         evaluation = self._evaluation = self._evaluation or self._make(path)
+        rules: Sequence[Any] = []
         if evaluation is not None:
             evaluation.advance(is_last)
-        rules = [] if evaluation is None else evaluation.rules
+            rules = evaluation.rules if is_last or self._is_report else evaluation.preview()
         found = [finding.message for rule in rules for finding in rule.findings]
         if any(rule.triggered for rule in rules) and (is_last or not self._is_report):
             self.end("IssuesFound", found[0] if found else "")

@@ -16,6 +16,7 @@ from sagemaker_debug_ext.profiler.format.file_names import (
     parse_tensorflow_metadata,
     tensorflow_profile_folder,
 )
+from sagemaker_debug_ext.profiler.format.trace_remainder import load_remainder
 from sagemaker_debug_ext.profiler.metrics_reader_base import FolderReader, MetricsReaderBase, Query, S3Reader, TimedFile
 from sagemaker_debug_ext.profiler.profiler_constants import (
     DEFAULT_PREFIX,
@@ -34,11 +35,13 @@ from sagemaker_debug_ext.profiler.tf_profiler_parser import (
     host_of,
 )
 from sagemaker_debug_ext.profiler.trace_event_file_parser import TraceEvent, TraceEventParser
+from sagemaker_debug_ext.store.backends.base import ByteRange
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.store.backends.base import Backend, ObjectInfo
 
 _ALL_TIME: Final = 1 << 62
+_OPEN_SUFFIX: Final = ".tmp"
 
 
 class AlgorithmMetricsReader(MetricsReaderBase[list[TraceEvent], TraceEvent]):
@@ -106,6 +109,30 @@ class AlgorithmMetricsReader(MetricsReaderBase[list[TraceEvent], TraceEvent]):
     def get_all_events(self) -> list[TraceEvent]:
         """Return all events, by kind of file, then by file."""
         return self.get_events(0, _ALL_TIME)
+
+    def get_open_events(self) -> list[TraceEvent]:
+        """Return the events in files that are being written, or were left behind by a killed process.
+
+        The other queries do not return them before their file is complete.
+        """
+        keys = [
+            key
+            for key in self._known
+            if key.endswith(_OPEN_SUFFIX)
+            and os.path.dirname(key) == FRAMEWORK_PREFIX.rstrip("/")
+            and self._suffix_of(key.removesuffix(_OPEN_SUFFIX)) is not None
+        ]
+        events: list[TraceEvent] = []
+        for key, content in zip(keys, self._files.read_many(map(ByteRange, keys)), strict=True):
+            if content is None:  # it is complete by now, and has another name
+                del self._known[key]
+            elif isinstance(content, OSError):
+                self._report(key, str(content))
+            else:
+                parser = self._parsers[self._suffix_of(key.removesuffix(_OPEN_SUFFIX)) or PYTHONTIMELINE_SUFFIX]
+                node = os.path.basename(key).partition("_")[0]
+                events += parser.parse(load_remainder(bytes(content)), node)
+        return events
 
     def get_events_by_step(
         self,

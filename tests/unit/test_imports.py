@@ -110,7 +110,7 @@ ALLOWED = {
     "core": {"config", "store", "trials"},
     "rules": {"config", "catalog", "store", "trials", "analysis", "compat"},
     "watch": {"config", "store", "trials", "rules"},
-    "looking": {"catalog", "store", "trials", "rules"},
+    "looking": {"catalog", "profiler", "store", "trials", "rules"},
     "local": {
         "catalog",
         "config",

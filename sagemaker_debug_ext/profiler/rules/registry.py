@@ -7,9 +7,12 @@ from typing import Final
 
 from sagemaker_debug_ext.profiler.rules.base import ProfilerRule
 from sagemaker_debug_ext.profiler.rules.extra.dataloader_stall import DataloaderStall
+from sagemaker_debug_ext.profiler.rules.extra.gpu_memory_leak import GPUMemoryLeak
 from sagemaker_debug_ext.profiler.rules.extra.gpu_throttled import GPUThrottled
 from sagemaker_debug_ext.profiler.rules.extra.host_memory_pressure import HostMemoryPressure
 from sagemaker_debug_ext.profiler.rules.extra.idle_gpu import IdleGPU
+from sagemaker_debug_ext.profiler.rules.extra.small_kernels import SmallKernels
+from sagemaker_debug_ext.profiler.rules.extra.straggler import Straggler
 from sagemaker_debug_ext.profiler.rules.sagemaker.batch_size import BatchSize
 from sagemaker_debug_ext.profiler.rules.sagemaker.bottlenecks import CPUBottleneck, IOBottleneck
 from sagemaker_debug_ext.profiler.rules.sagemaker.dataloader import Dataloader
@@ -39,7 +42,16 @@ SAGEMAKER_RULES: Final[Mapping[str, type[ProfilerRule]]] = {
 """The eleven rules that ProfilerReport runs."""
 
 EXTRA_RULES: Final[Mapping[str, type[ProfilerRule]]] = {
-    rule.name: rule for rule in (DataloaderStall, GPUThrottled, HostMemoryPressure, IdleGPU)
+    rule.name: rule
+    for rule in (
+        DataloaderStall,
+        GPUMemoryLeak,
+        GPUThrottled,
+        HostMemoryPressure,
+        IdleGPU,
+        SmallKernels,
+        Straggler,
+    )
 }
 """Rules that the service does not have; they run if they are asked for."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -72,6 +73,7 @@ class Slice:
     readings: Mapping[Sensor, Readings]
     events: Sequence[TraceEvent] = ()
     is_last: bool = False
+    _sorted: dict[tuple[str, str | None], list[Sensor]] = attrs.field(factory=dict, init=False)
 
     @property
     def nodes(self) -> list[str]:
@@ -80,8 +82,13 @@ class Slice:
 
     def sensors(self, dimension: str, node: str | None = None) -> list[Sensor]:
         """Return the sensors of a dimension, of one machine or of all, sorted by number."""
-        found = (sensor for sensor in self.readings if sensor.dimension == dimension and node in (None, sensor.node))
-        return sorted(found, key=lambda sensor: (natural_key(sensor.node), natural_key(sensor.name)))
+        if not self._sorted:  # all rules ask, for each machine
+            for sensor in sorted(
+                self.readings, key=lambda sensor: (natural_key(sensor.node), natural_key(sensor.name))
+            ):
+                for place in ((sensor.dimension, None), (sensor.dimension, sensor.node)):
+                    self._sorted.setdefault(place, []).append(sensor)
+        return self._sorted.get((dimension, node), [])
 
     def mean_over(self, sensors: Sequence[Sensor]) -> Readings:
         """Return the mean of some sensors at each time at which any of them was read."""
@@ -110,6 +117,11 @@ class Slice:
             yield current
 
 
+def _place(sensor: Sensor) -> tuple[tuple[str, int], tuple[str, int]]:
+    return natural_key(sensor.node), natural_key(sensor.name)
+
+
+@functools.lru_cache(1 << 16)
 def natural_key(name: str) -> tuple[str, int]:
     """Return a key by which names sort with their numbers: ``gpu2`` before ``gpu10``."""
     found = _NUMBER.search(name)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.profiler.sampler.cgroup import Cgroup
+from sagemaker_debug_ext.profiler.sampler.proc_counters import find_counters
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - data loader workers pass batches here
 
@@ -94,13 +95,14 @@ class Processors:
 
 def _core_values(core: int, before: Any, after: Any) -> Iterable[Value]:
     # User time holds guest time already.
-    spent = {field: getattr(after, field) - getattr(before, field) for field in after._fields if "guest" not in field}
-    total = sum(spent.values())
-    if total <= 0 or min(spent.values()) < -0.5:  # a reset, or a core that was switched off and on
+    spent = [new - old for field, old, new in zip(after._fields, before, after, strict=True) if "guest" not in field]
+    total = sum(spent)
+    if total <= 0 or min(spent) < -0.5:  # a reset, or a core that was switched off and on
         return
+    waited = after.iowait - before.iowait if hasattr(after, "iowait") else 0
     for dimension, seconds in (
-        ("CPUUtilization", total - spent["idle"]),
-        ("I/OWaitPercentage", spent.get("iowait", 0)),
+        ("CPUUtilization", total - (after.idle - before.idle)),
+        ("I/OWaitPercentage", waited),
     ):
         yield Value("cpu", f"cpu{core}", dimension, min(max(100 * seconds / total, 0.0), 100.0))
 
@@ -211,10 +213,11 @@ def host_sources(output_path: str, root_pid: int) -> tuple[list[Source], list[So
     """
     psutil = import_optional("psutil", "sampling of system metrics", "profile")
     cgroup = Cgroup.of_this_process()
+    counters = find_counters(psutil)
     fast: list[Source] = [
-        memory_source(psutil, cgroup),
-        Processors(psutil, cgroup),
-        disk_source(psutil),
-        network_source(psutil),
+        memory_source(counters, cgroup),
+        Processors(counters, cgroup),
+        disk_source(counters),
+        network_source(counters),
     ]
     return fast, [slow_source(psutil, output_path, root_pid)]

@@ -1,4 +1,4 @@
-"""Writes system metrics: a file for each minute, complete at every moment."""
+"""Writes system metrics: a file for each minute, of whole lines at every moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sagemaker_debug_ext.profiler.format.file_names import END_MARKS, system_fil
 from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, format_row
 
 _LOG: Final = logging.getLogger(__name__)
-PUBLISH_SECONDS: Final = 10.0
+PUBLISH_SECONDS: Final = 0.5
 """Readers of a running job see rows that are at most this old."""
 
 _MINUTE: Final = 60
@@ -41,11 +41,49 @@ def publish(path: str, content: bytes | bytearray) -> None:
         raise
 
 
-class SystemFileWriter:
-    """Appends rows to the file of their minute.
+def append_lines(path: str, lines: bytes | bytearray) -> None:
+    """Append lines to a file; make it and its folder if necessary.
 
-    Files are published under their final name by renaming, so that readers see whole lines. A minute that cannot be
-    written, because there is no space for example, is tried again; the oldest of several is dropped and counted.
+    Raises:
+        OSError: They cannot be written; the file is as it was.
+    """
+    try:
+        file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed below
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed below
+    with file:
+        size = file.tell()
+        try:
+            view = memoryview(lines)
+            while view:
+                view = view[file.write(view) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.truncate(size)
+            raise
+
+
+def drop_cut_line(path: str) -> None:
+    """Remove the line that a killed process was writing; a no-op if there is none.
+
+    Raises:
+        OSError: The file cannot be changed.
+    """
+    try:
+        with open(path, "r+b") as file:
+            content = file.read()
+            if not content.endswith(b"\n"):
+                file.truncate(content.rfind(b"\n") + 1)
+    except FileNotFoundError:
+        return
+
+
+class SystemFileWriter:
+    """Appends rows to the file of their minute, twice a second, so that readers of a running job are hardly behind.
+
+    Rows that cannot be written, because there is no space for example, are kept and tried again; those of the oldest of
+    several minutes are dropped and counted.
 
     Args:
         output_path: The folder ``profiler-output``.
@@ -60,8 +98,9 @@ class SystemFileWriter:
         self._output_path = output_path
         self._node = node
         self._clock = clock
-        self._minutes: dict[int, bytearray] = {}
-        self._published_at = clock()
+        self._waiting: dict[int, bytearray] = {}
+        self._minute = -1
+        self._written_at = clock()
         self._has_failed = False
         self.num_dropped = 0
 
@@ -78,19 +117,19 @@ class SystemFileWriter:
         if os.path.exists(mark):
             os.unlink(mark)
         self._buffer_of(int(now))
-        self._publish_all()
+        self._append_all()
 
     def write(self, rows: Iterable[SystemRow]) -> None:
-        """Add rows, and publish them if it is time."""
+        """Add rows, and append them to their files if it is time."""
         for row in rows:
             self._buffer_of(int(row.timestamp)).extend(format_row(row).encode())
-        if len(self._minutes) > 1 or self._clock() - self._published_at >= PUBLISH_SECONDS:
+        if self._clock() - self._written_at >= PUBLISH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Publish all rows; failures are logged once."""
+        """Append all rows to their files; failures are logged once."""
         try:
-            self._publish_all()
+            self._append_all()
         except OSError as error:
             if not self._has_failed:
                 _LOG.warning("system metrics cannot be written to %s: %s", self._output_path, error)
@@ -98,10 +137,10 @@ class SystemFileWriter:
             self._drop_oldest()
         else:
             self._has_failed = False
-        self._published_at = self._clock()
+        self._written_at = self._clock()
 
     def end(self) -> None:
-        """Publish all rows and mark the job as ended."""
+        """Append all rows and mark the job as ended."""
         self.flush()
         try:
             with open(os.path.join(self._output_path, END_MARKS[0]), "wb"):
@@ -110,30 +149,18 @@ class SystemFileWriter:
             _LOG.warning("the end of the job cannot be marked in %s: %s", self._output_path, error)
 
     def _buffer_of(self, second: int) -> bytearray:
-        minute = second - second % _MINUTE
-        if minute not in self._minutes:
-            self._minutes[minute] = bytearray(self._read(minute))
-        return self._minutes[minute]
+        return self._waiting.setdefault(second - second % _MINUTE, bytearray())
 
-    def _path(self, minute: int) -> str:
-        return os.path.join(self._output_path, system_file_key(minute, self._node))
-
-    def _read(self, minute: int) -> bytes:
-        """Return what an earlier sampler of this machine wrote in the same minute."""
-        try:
-            with open(self._path(minute), "rb") as file:
-                return file.read()
-        except OSError:
-            return b""
-
-    def _publish_all(self) -> None:
-        newest = max(self._minutes, default=0)
-        for minute in sorted(self._minutes):
-            publish(self._path(minute), self._minutes[minute])
-            if minute != newest:
-                del self._minutes[minute]
+    def _append_all(self) -> None:
+        for minute in sorted(self._waiting):
+            path = os.path.join(self._output_path, system_file_key(minute, self._node))
+            if minute != self._minute:  # an earlier sampler may have begun the file
+                drop_cut_line(path)
+                self._minute = minute
+            append_lines(path, self._waiting[minute])
+            del self._waiting[minute]
 
     def _drop_oldest(self) -> None:
-        while len(self._minutes) > _MAX_WAITING_MINUTES:
-            dropped = self._minutes.pop(min(self._minutes))
+        while len(self._waiting) > _MAX_WAITING_MINUTES:
+            dropped = self._waiting.pop(min(self._waiting))
             self.num_dropped += dropped.count(b"\n")

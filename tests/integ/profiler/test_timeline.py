@@ -41,9 +41,12 @@ def test_command_when_the_environment_has_a_startup_module_then_both_run(tmp_pat
 def test_script_when_it_starts_profiling_then_both_are_recorded(tmp_path):
     """The call that the guide shows."""
     script = f"""
+import os, time
 from sagemaker_debug_ext.profiler.start import start_profiling
 with start_profiling({str(tmp_path)!r}, interval_millis=100):
     {SCRIPT.strip().replace(chr(10), chr(10) + "    ")}
+    while not os.path.exists({str(tmp_path / "system")!r}):
+        time.sleep(0.01)
 """
     run_script(script)
     assert count_phases(tmp_path) == {"tokenize": 1}

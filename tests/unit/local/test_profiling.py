@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -72,6 +73,49 @@ def test_report_when_the_job_ends_then_its_files_lie_where_sagemaker_puts_them(e
     assert folder.parts[-4:-1] == ("rule-output", "rule-0", "profiler-output")
     assert len(list(folder.iterdir())) == 11
     assert json.loads((folder / "CPUBottleneck.json").read_text())["Violations"] == 12
+
+
+def test_rules_when_the_job_runs_then_a_verdict_does_not_wait_for_a_full_slice(tmp_path):
+    """The newest minute of a job without a mark of its end has only half of its rows."""
+    path = unpack(tmp_path) / "gpu_two_nodes" / "profiler-output"
+    for mark in path.rglob("training_job_end.ts"):
+        mark.unlink()
+    events, ended = [], threading.Event()
+
+    def on_event(event):
+        events.append(event)
+        ended.set()
+
+    request = {
+        "TrainingJobName": "job",
+        "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
+        "ProfilerRuleConfigurations": [
+            {
+                "RuleConfigurationName": "cpu",
+                # One slice is longer than the job.
+                "RuleParameters": {
+                    "rule_to_invoke": "CPUBottleneck",
+                    "threshold": "19",
+                    "patience": "10",
+                    "scan_interval_us": "3600000000",
+                },
+            }
+        ],
+    }
+    evaluation = LocalProfilerEvaluation(
+        request,
+        path,
+        Locations(tmp_path / "s3"),
+        on_event=lambda event: (events.append(event), ended.set()),
+        on_status=lambda _: None,
+    )
+    evaluation.start()
+    try:
+        assert ended.wait(30)
+        assert events[0].status == "IssuesFound"
+    finally:
+        evaluation.cancel()
+        evaluation.join()
 
 
 @pytest.mark.parametrize("case", [None, "no such case"])

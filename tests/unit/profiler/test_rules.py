@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import jsonschema
@@ -23,6 +25,7 @@ from sagemaker_debug_ext.profiler.rules import (
     evaluate_profile,
 )
 from sagemaker_debug_ext.profiler.rules.registry import SAGEMAKER_RULES
+from sagemaker_debug_ext.profiler.timeline.trace_writer import TraceFileWriter, TraceSpan
 from support.profiler import ARCHIVE, unpack
 
 SCHEMAS = json.loads((ARCHIVE.parent / "report_schemas.json").read_text(encoding="utf-8"))
@@ -233,6 +236,77 @@ def test_evaluation_when_data_arrive_minute_by_minute_then_ends_as_if_they_had_a
     shutil.copytree(tmp_path / "live", tmp_path / "after")
     after = evaluate(tmp_path / "after", "CPUBottleneck", threshold=40, patience=100)
     assert rule.report() == after.report()
+
+
+def test_preview_when_the_condition_is_met_within_a_slice_then_finds_it_and_changes_no_count(tmp_path):
+    """A running job has a verdict as soon as its data are there; the counts stay those of full slices."""
+    start, minutes = 1_700_000_040, busy_job(1)
+    rule = create_profiler_rule("CPUBottleneck", {"threshold": 40, "patience": 30})
+    live = ProfileEvaluation(tmp_path, [rule])
+    assert live.preview() == [rule]
+    for num_rows, triggered in ((40, 0), (80, 1)):
+        write_minutes(tmp_path, start, {0: minutes[0][:num_rows]})
+        assert not live.advance(has_ended=False)
+        (seen,) = live.preview()
+        assert (seen.datapoints, seen.triggered) == (num_rows // 2, triggered)
+    assert (rule.datapoints, rule.triggered, rule.findings) == (0, 0, [])
+    live.advance()
+    assert rule.report() == evaluate(tmp_path, "CPUBottleneck", threshold=40, patience=30).report()
+
+
+def test_evaluation_when_events_are_in_an_open_file_then_sees_each_once(tmp_path):
+    """Steps of a running or killed process count at once, and not again when their file is complete."""
+    start_us = 1_700_000_040_000_000
+    writer = TraceFileWriter(str(tmp_path), "7-algo-1", start_us, "pythontimeline.json")
+    writer.write([TraceSpan("Step:ModeKeys.TRAIN", "s", start_us + 1000 * step, 500, {"pid": 7}) for step in range(30)])
+    rule = create_profiler_rule("StepOutlier")
+    live = ProfileEvaluation(tmp_path, [rule])
+    live.advance(has_ended=False)
+    assert live.preview()[0].datapoints == 30
+    live._open_events = live._framework.get_open_events()
+    writer.close()  # between reading the open file and looking for complete ones
+    assert live.preview()[0].datapoints == 30
+    live.advance()
+    assert rule.datapoints == 30
+
+
+def test_evaluation_when_a_process_was_killed_then_its_open_file_counts(tmp_path):
+    """The line that was being written is lost, and nothing else."""
+    start_us = 1_700_000_040_000_000
+    writer = TraceFileWriter(str(tmp_path / "whole"), "7-algo-1", start_us, "pythontimeline.json")
+    writer.write([TraceSpan("Step:ModeKeys.TRAIN", "s", start_us + 1000 * step, 500, {"pid": 7}) for step in range(30)])
+    path = Path(writer.open_path)
+    left_behind = tmp_path / "killed" / "framework" / path.name
+    left_behind.parent.mkdir(parents=True)
+    left_behind.write_bytes(path.read_bytes()[:-5])
+    writer.close()
+    rule = evaluate(tmp_path / "killed", "StepOutlier")
+    assert rule.datapoints == 29
+
+
+def test_command_when_it_follows_then_prints_findings_while_the_job_runs(tmp_path, capsys):
+    """Each finding is printed once as it comes, and the summary when the job has ended."""
+    start, minutes = 1_700_000_040, busy_job(1)
+    write_minutes(tmp_path, start, minutes)
+    words = ["--rule", "CPUBottleneck", "--parameter", "CPUBottleneck_patience=10"]
+    words += ["--parameter", "CPUBottleneck_threshold=40", "--follow"]
+    printed = []
+
+    def end_the_job():
+        deadline = time.monotonic() + 30
+        while not printed and time.monotonic() < deadline:
+            printed.append(capsys.readouterr().out)
+            printed[:] = filter(None, printed)
+            time.sleep(0.05)
+        (tmp_path / "system" / "training_job_end.ts").touch()
+
+    thread = threading.Thread(target=end_the_job)
+    thread.start()
+    assert main(["profile", "show", str(tmp_path), *words]) == 1
+    thread.join()
+    assert printed[0].startswith("CPUBottleneck: ")
+    assert "UTC  GPUs waited for the CPU" in printed[0]
+    assert capsys.readouterr().out.startswith("CPUBottleneck: IssuesFound")
 
 
 def test_evaluation_when_the_data_are_damaged_then_goes_on_and_says_so(golden):

@@ -11,7 +11,7 @@ import attrs
 
 from sagemaker_debug_ext.profiler.profiler_constants import PT_DATALOADER_INITIALIZE, PT_DATALOADER_ITER
 from sagemaker_debug_ext.profiler.rules.base import ProfilerRule
-from sagemaker_debug_ext.profiler.rules.slices import Slice
+from sagemaker_debug_ext.profiler.rules.slices import CPU, Slice
 from sagemaker_debug_ext.profiler.trace_event_file_parser import TraceEvent
 
 _TRAIN: Final = ("Step:ModeKeys.TRAIN", "Step:ModeKeys.GLOBAL")
@@ -35,6 +35,7 @@ class DataloaderStall(ProfilerRule):
     """The median step waits for its batch for more than 20 % of the time from one step to the next.
 
     The advice names the number of loader workers that would do: the time to load a batch over the time to train on it.
+    It says so if the machine has fewer cores than that.
     """
 
     name = "DataloaderStall"
@@ -47,8 +48,11 @@ class DataloaderStall(ProfilerRule):
         super().__init__(parameters)
         self._workers: dict[str, _Worker] = {}
         self._shares: dict[str, dict[str, float]] = {}
+        self._cores = 0
 
     def observe(self, piece: Slice) -> None:
+        for node in piece.nodes:
+            self._cores = max(self._cores, sum(sensor.type == "cpu" for sensor in piece.sensors(CPU, node)))
         touched = set()
         for event in sorted(piece.events, key=lambda event: event.start_time):
             if self._take(event):
@@ -93,9 +97,10 @@ class DataloaderStall(ProfilerRule):
             return
         self.triggered += 1
         self.violations += 1
+        limit = f", but there are only {self._cores} cores: make loading faster" if 0 < self._cores < needed else ""
         self._found(
             f"Steps of {node} wait for their batch in {share:.0f} % of the time ({wait * 1000:.0f} of "
-            f"{middle / 1000:.0f} ms) with {worker.num_workers} data loader workers: {needed} workers would do.",
+            f"{middle / 1000:.0f} ms) with {worker.num_workers} data loader workers: {needed} workers would do{limit}.",
             piece.start_us / 1e6,
             piece.end_us / 1e6,
             node=node,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections import deque
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 
 from sagemaker_debug_ext.profiler.rules.base import ProfilerRule
 from sagemaker_debug_ext.profiler.rules.slices import GPU, Sensor, Slice
+
+_NUM_KEPT: Final = 4096
+"""Number of the latest steps that are kept to tell the cause."""
 
 
 @attrs.define
@@ -37,13 +40,14 @@ class IdleGPU(ProfilerRule):
     def __init__(self, parameters: Any = None) -> None:
         super().__init__(parameters)
         self._gpus: dict[Sensor, _Idle] = {}
-        self._last_step: dict[str, float] = {}
+        self._steps: deque[tuple[float, str]] = deque(maxlen=_NUM_KEPT)
+        """The middle, in seconds since the epoch, and the mode of each of the latest steps."""
 
     def observe(self, piece: Slice) -> None:
         for event in piece.events:
             if event.event_phase.startswith("Step:"):
-                mode = event.event_phase.rpartition(".")[2]
-                self._last_step[mode] = max(self._last_step.get(mode, -math.inf), event.end_time / 1e6)
+                middle = (event.start_time + event.end_time) / 2e6
+                self._steps.append((middle, event.event_phase.rpartition(".")[2]))
         for sensor in piece.sensors(GPU):
             state = self._gpus.setdefault(sensor, _Idle())
             for time, value in zip(*(column.tolist() for column in piece.readings[sensor]), strict=True):
@@ -67,7 +71,7 @@ class IdleGPU(ProfilerRule):
             for finding in self.findings
         )
         self.triggered += is_new
-        cause = self._cause(start)
+        cause = self._cause(start, end)
         self._found(
             f"{sensor.name} of {sensor.node} was idle for {(end - start) / 60:.0f} minutes{cause}.",
             start,
@@ -77,10 +81,10 @@ class IdleGPU(ProfilerRule):
             numbers={"idle_seconds": end - start, "limit": self.parameters["threshold"]},
         )
 
-    def _cause(self, start: float) -> str:
-        during = {mode for mode, time in self._last_step.items() if time > start}
-        if not self._last_step:
+    def _cause(self, start: float, end: float) -> str:
+        if not self._steps:
             return ""
+        during = {mode for middle, mode in self._steps if start < middle < end}
         if during == {"EVAL"}:
             return " during evaluation"
         return " while steps went on" if during else " without any step: a checkpoint, or a process that hangs"

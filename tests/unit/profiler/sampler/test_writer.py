@@ -1,8 +1,9 @@
-"""Rows lie in the file of their minute, whole at every moment."""
+"""Rows lie in the file of their minute, in whole lines at every moment."""
 
 from __future__ import annotations
 
 import os
+import resource
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_rows_when_the_minute_changes_then_each_lies_in_its_own_file(tmp_path):
 
 
 def test_rows_when_a_reader_follows_then_are_at_most_seconds_old(tmp_path):
-    """The running minute is published again and again, under its final name."""
+    """Rows are appended to the running minute, under its final name."""
     clock = Clock()
     writer = SystemFileWriter(str(tmp_path), "algo-1", clock)
     writer.start(MINUTE)
@@ -75,6 +76,42 @@ def test_rows_when_an_earlier_sampler_was_killed_then_its_rows_stay(tmp_path):
     second.flush()
     assert timestamps(tmp_path) == pytest.approx([1, 6])
     assert "training_job_end.ts" not in names(tmp_path)
+
+
+def test_rows_when_an_earlier_sampler_was_killed_in_a_line_then_only_that_line_is_lost(tmp_path):
+    """The other lines of the minute can be read by readers that refuse a broken line."""
+    first = SystemFileWriter(str(tmp_path), "algo-1", Clock())
+    first.start(MINUTE)
+    first.write([row(1), row(2)])
+    first.flush()
+    (path,) = tmp_path.rglob("*.algo-1.json")
+    os.truncate(path, path.stat().st_size - 5)
+    second = SystemFileWriter(str(tmp_path), "algo-1", Clock())
+    second.start(MINUTE + 5)
+    second.write([row(6)])
+    second.flush()
+    assert timestamps(tmp_path) == pytest.approx([1, 6])
+    assert len(path.read_bytes().splitlines()) == 2
+
+
+def test_rows_when_the_disk_is_full_then_no_line_is_cut(tmp_path):
+    """What was written of some lines before the error is taken back, and all of them are written later."""
+    writer = SystemFileWriter(str(tmp_path), "algo-1", Clock())
+    writer.start(MINUTE)
+    writer.write([row(1)])
+    writer.flush()
+    (path,) = tmp_path.rglob("*.algo-1.json")
+    whole = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 10, limits[1]))
+        writer.write([row(2)])
+        writer.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == whole
+    writer.end()
+    assert timestamps(tmp_path) == pytest.approx([1, 2])
 
 
 def test_rows_when_nothing_can_be_written_then_the_newest_are_kept_and_the_rest_is_counted(tmp_path, caplog):
