@@ -8,7 +8,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any, Final
 
-from sagemaker_debug_ext.cli import _arguments, _output, rules
+from sagemaker_debug_ext.cli import _arguments, _output, _trials, rules
 
 _SUMMARY: Final = "Write a page that says what is wrong, in which layer, since which step."
 
@@ -56,7 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
     from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.looking import report
     from sagemaker_debug_ext.looking.page.markup import visible
-    from sagemaker_debug_ext.trials import create_trial
 
     options = report.ReportOptions(
         title=arguments.title,
@@ -69,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.no_rules and (arguments.rules or arguments.parameter):
         raise SMDebugValueError("--no-rules excludes --rule and --parameter")
     arguments.recommended = not arguments.rules
-    trials = [create_trial(path, wait_seconds=0) for path in arguments.trials]
+    trials = [_trials.open_for_report(path) for path in arguments.trials]
     chosen = [None if arguments.no_rules else rules.make_rules(arguments, trial)[0] for trial in trials]
     materials = report.read_material(trials, chosen, options)
     if arguments.json:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.cli import _arguments, _findings, _output
+from sagemaker_debug_ext.cli import _arguments, _findings, _output, _trials
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
@@ -261,7 +261,8 @@ def _open_trial(arguments: argparse.Namespace) -> Trial:
     if arguments.end is not None and arguments.end <= arguments.start:
         raise SMDebugValueError(f"end must be above start, which is {arguments.start} (got {arguments.end})")
     try:
-        trial = create_trial(arguments.trial, wait_seconds=None if arguments.follow else 0)
+        path: str = arguments.trial
+        trial = create_trial(path, wait_seconds=None) if arguments.follow else _trials.open_for_report(path)
     except TrialNotFoundError as error:
         if arguments.trial not in rule_names():
             raise

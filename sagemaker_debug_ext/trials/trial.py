@@ -123,6 +123,7 @@ class Trial(ValueQueries):
         self.logger = LOG
         self._backend = backend
         self._program: ProgramRecord | None = None
+        self._program_news = -1
         self._problems = Problems(backend.url)
         self._polling = polling or Polling(
             poll_seconds=DEFAULT_REMOTE_POLL_SECONDS if backend.is_remote else DEFAULT_POLL_SECONDS
@@ -443,7 +444,9 @@ class Trial(ValueQueries):
     @property
     def program(self) -> ProgramRecord | None:
         """The model, losses and optimizers of the first worker as they were built; None if no hook recorded them."""
-        if self._program is None:
+        news = self.index_reader.num_news
+        if self._program is None and news != self._program_news:  # it is written before the first step
+            self._program_news = news
             try:
                 self._program = read_program(self._backend)
             except (SMDebugValueError, OSError) as error:

@@ -1,5 +1,8 @@
 """A report of a trial on S3 that is written to S3, too."""
 
+import collections
+
+import boto3
 import numpy as np
 import pytest
 
@@ -19,6 +22,36 @@ def test_report_when_written_to_s3_then_a_browser_shows_it(tmp_path, monkeypatch
     written = s3_client.get_object(Bucket=bucket, Key="pages/report.html")
     assert written["ContentType"] == "text/html; charset=utf-8"
     assert written["Body"].read().startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize("command", [["report", "-o"], ["rules", "run", "--recommended", "--report"]], ids=" ".join)
+def test_report_when_the_trial_is_on_s3_then_each_event_file_is_requested_once(
+    tmp_path, monkeypatch, bucket, proxy, command
+):
+    """Rules and views look at the same tensors."""
+    random = np.random.default_rng(0)
+    names = ["gradient/w", "w", "CrossEntropyLoss_output_0", "layer_output_0"]
+    write_trial(
+        tmp_path / "local",
+        {(ModeKeys.TRAIN, step): {name: random.normal(size=(4, 3)) for name in names} for step in range(12)},
+    )
+    upload(tmp_path / "local", bucket, proxy.url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+    proxy.reset()
+    *words, option = command
+    assert main([*words, f"s3://{bucket}/job", option, str(tmp_path / "report.html")]) in (0, 1)
+    assert (tmp_path / "report.html").exists()
+    requested = collections.Counter(path for kind, path in proxy.paths if kind == "GET" and "/events/" in path)
+    assert len(requested) == 12
+    assert set(requested.values()) == {1}
+
+
+def upload(folder, bucket, url):
+    """Copy a trial to S3."""
+    client = boto3.client("s3", endpoint_url=url)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            client.upload_file(str(path), bucket, f"job/{path.relative_to(folder).as_posix()}")
 
 
 @pytest.mark.parametrize("path", ["s3://bucket", "s3://bucket/", "s3://", "s3:///page.html"])

@@ -31,6 +31,7 @@ from sagemaker_debug_ext.store.backends.s3.errors import (
     is_outage,
     storage_error,
 )
+from sagemaker_debug_ext.store.backends.s3.kept import KeptRanges
 from sagemaker_debug_ext.store.backends.s3.listing import Listing, S3Watch
 from sagemaker_debug_ext.store.backends.s3.options import S3Options
 from sagemaker_debug_ext.store.backends.s3.transfer import (
@@ -89,6 +90,7 @@ class S3Backend(Backend):
         self.cache_key = f"{self._client.meta.endpoint_url} {self.url}"
         self._payer: dict[str, Any] = {"RequestPayer": "requester"} if self._options.requester_pays else {}
         self._knows_conditions = _supports_member(self._client, "PutObject", "IfNoneMatch")
+        self._kept = KeptRanges(self._options.keep_bytes)
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 
@@ -175,6 +177,16 @@ class S3Backend(Backend):
 
     def _get(self, key: str, start: int, length: int | None) -> tuple[bytes | None, int]:
         """Return part of an object and the size of the whole object; None and 0 if it does not exist."""
+        if length is None:  # an object that is read whole may change
+            return self._request(key, start, length)
+        kept = self._kept.find(key, start, length)
+        if kept is not None:
+            return kept
+        content, size = self._request(key, start, length)
+        self._kept.keep(key, start, content or b"", size)
+        return content, size
+
+    def _request(self, key: str, start: int, length: int | None) -> tuple[bytes | None, int]:
         body = ResumableBody(start, length)
         for attempt in itertools.count(1):
             try:

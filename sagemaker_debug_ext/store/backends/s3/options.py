@@ -33,6 +33,8 @@ class S3Options:
         read_seconds: Timeout for bytes of a response.
         keep_trying: Called after all attempts of a request have failed because S3 is out of reach; returns whether to
             try again. None does not try again.
+        keep_bytes: Size limit of a temporary file that keeps ranges of objects, such as those of event files, so that
+            each is requested once; 0 keeps nothing. Only for objects that are not written anew meanwhile.
     """
 
     endpoint_url: str | None = None
@@ -48,6 +50,7 @@ class S3Options:
     connect_seconds: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
     read_seconds: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
     keep_trying: Callable[[], bool] | None = None
+    keep_bytes: int = attrs.field(default=0, validator=attrs.validators.ge(0))
 
     def make_client(self) -> S3Client:
         """Return an S3 client with these options."""
