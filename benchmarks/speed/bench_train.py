@@ -57,6 +57,8 @@ CONFIGS: dict[str, tuple[int, list[str], list[str]]] = {
     "never": (10**9, EVERYTHING, []),
 }
 """Save interval, collections, reductions."""
+RECORD_SECONDS = 5e-3
+"""Most that the record of the program may take on the training thread, once per training."""
 
 NUM_STEPS = {"cnn": 20, "transformer": 10, "mlp": 4, "deep": 20}
 """Number of steps of a turn."""
@@ -457,9 +459,46 @@ def sample_default(adapter_name: str, model_name: str, folder: str, num_steps: i
     return {"step": unsaved["step"], "ratio": 1 + extra, **found, "others": max(unsaved["others"], saved["others"])}
 
 
+def sample_record(num_modules: int = 1000) -> dict[str, float]:
+    """Measure the record of a program: processor seconds that training waits for, and those of writing its text."""
+    import torch
+    from torch import nn
+
+    from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram
+    from sagemaker_debug_ext.hooks.pytorch.registration import RegisteredModule
+
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(num_modules - 1)))
+    optimizer, root = torch.optim.Adam(model.parameters()), RegisteredModule.of_model(model)
+    predictions, targets = model(torch.ones(4, 2)), torch.ones(4, 2)
+    program = TorchProgram()
+    start = time.thread_time()
+    program.note_modules([(root.name, root.modules())], [])
+    described = program.record()
+    program.note_inputs([targets])
+    program.note_loss("MSELoss", "MSELoss", {"reduction": "mean"}, [predictions, targets])
+    changed = program.record() != described
+    program.note_optimizer(optimizer)
+    record = program.record()
+    noted = time.thread_time()
+    assert changed
+    record.to_json()
+    return {"thread": noted - start, "writing": time.thread_time() - noted}
+
+
+def print_record(num_turns: int = 20) -> None:
+    """Print the medians of the record's times."""
+    found = medians([sample_record() for _ in range(num_turns)])
+    is_met = found["thread"] <= RECORD_SECONDS
+    print(
+        f"record of 1,000 modules: thread {found['thread'] * 1e3:.2f} ms, writing {found['writing'] * 1e3:.2f} ms  "
+        f"<= {RECORD_SECONDS * 1e3:g} ms, once per training  {'met' if is_met else 'MISSED'}",
+        flush=True,
+    )
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help="such as cnn:full-1,mlp:six-1 (default: all)")
+    parser.add_argument("--rows", default="", help="such as cnn:full-1,mlp:six-1,record (default: all)")
     parser.add_argument("--repeat", type=int, default=2, help="processes for each row and library")
     parser.add_argument("--steps", type=int, default=0, help="steps of a turn (default: by model)")
     parser.add_argument("--original-python", default="", help="an interpreter with smdebug 1.0.34")
@@ -486,6 +525,8 @@ def main() -> None:
         for row in ROWS:
             if not arguments.rows or f"{row.model}:{row.config}" in arguments.rows.split(","):
                 measure(row, pythons, arguments)
+        if not arguments.rows or "record" in arguments.rows.split(","):
+            print_record()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -79,8 +79,9 @@ def _tell_if_nothing_trained(pid: int) -> None:
     if os.getpid() != pid or not _INSTALLED or registry.current_has_trained():
         return
     LOG.warning(
-        "no training step was captured: %s. Capture sees the fit and train_on_batch of Keras, modules of PyTorch that "
-        "are called with gradients, and xgboost.train; in other loops, create a hook and register the model with it",
+        "no training step was captured: %s. Capture sees the fit and train_on_batch of Keras, gradient tapes of "
+        "TensorFlow, modules of PyTorch that are called with gradients, and xgboost.train; in other loops, create a "
+        "hook and register the model with it",
         "only evaluations were seen" if registry.has_hook() else "the script trained in no way that capture sees",
     )
 

@@ -1,16 +1,20 @@
 """Capture of unmodified Keras scripts: the hook is added to the callbacks of every `fit`, `evaluate` and `predict`.
 
 `install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch` and
-`test_on_batch`, which have no callbacks, get the hook through the function that they run.
+`test_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that the
+script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a graph
+that gives out tensors of layers may round differently.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import keras
@@ -33,6 +37,10 @@ _METHODS: Final = ("fit", "evaluate", "predict")
 _OF_BATCHES: Final = {"train_on_batch": Phase.TRAIN, "test_on_batch": Phase.TEST}
 """Methods that run a single batch without callbacks."""
 
+_AUTOGRAPH: Final = "tensorflow.python.autograph."
+_NOT_OF_SCRIPT: Final = ("tensorflow.", "keras.", "tf_keras.")
+"""Modules whose tapes are no training loop of the script."""
+
 
 class _Joiner:
     """Adds the hook to runs of models, unless they have one already."""
@@ -41,6 +49,7 @@ class _Joiner:
         self._configuration = configuration
         self._hook: KerasHook | None = None
         self._pid = os.getpid()
+        self._num_running = 0
 
     def wrap(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return a wrapper of the method that adds the hook to the callbacks."""
@@ -55,12 +64,12 @@ class _Joiner:
             callbacks = given.get("callbacks")
             # Validation inside `fit` passes the callbacks of `fit`.
             hook = None if isinstance(callbacks, keras.callbacks.CallbackList) else self._find_hook(callbacks)
-            if hook is None:
-                return method(*args, **kwargs)
-            own = keras.tree.flatten(callbacks) if callbacks else []
             bound = signature.bind(*args, **kwargs)
-            bound.arguments["callbacks"] = [hook, *own]
-            return method(*bound.args, **bound.kwargs)
+            if hook is not None:
+                own = keras.tree.flatten(callbacks) if callbacks else []
+                bound.arguments["callbacks"] = [hook, *own]
+            with self._running():
+                return method(*bound.args, **bound.kwargs)
 
         return captured
 
@@ -80,10 +89,31 @@ class _Joiner:
                 hook.join_batch(model, phase)
                 return made
 
-            with replaced(model, attribute, make):
+            with replaced(model, attribute, make), self._running():
                 return method(model, *args, **kwargs)
 
         return captured
+
+    def wrap_tapes(self, initialise: Callable[..., None]) -> Callable[..., None]:
+        """Return a wrapper of a tape's initialisation that captures tapes of the script's own loops."""
+
+        @functools.wraps(initialise)
+        def captured(tape: Any, *args: Any, **kwargs: Any) -> None:
+            initialise(tape, *args, **kwargs)
+            hook = self._find_hook(None) if not self._num_running and _is_called_by_script() else None
+            if hook is not None:
+                hook.wrap_tape(tape)
+
+        return captured
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """Note that a method of a model runs, which opens tapes itself."""
+        self._num_running += 1
+        try:
+            yield
+        finally:
+            self._num_running -= 1
 
     def _find_hook(self, callbacks: Any) -> KerasHook | None:
         if os.getpid() != self._pid or any(isinstance(item, BaseHook) for item in keras.tree.flatten(callbacks or [])):
@@ -96,6 +126,14 @@ class _Joiner:
         except (DebugExtError, OSError) as error:
             LOG.warning("a model is not captured: %s", error)
         return self._hook
+
+
+def _is_called_by_script() -> bool:
+    """Return whether the caller of a wrapper is no part of TensorFlow or Keras; code converted to a graph is none."""
+    frame = sys._getframe(2)  # noqa: SLF001 - there is no public way to see who opens a tape
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_AUTOGRAPH):
+        frame = frame.f_back
+    return not frame.f_globals.get("__name__", "").startswith(_NOT_OF_SCRIPT)
 
 
 def install(configure: Callable[[int], HookConfiguration]) -> None:
@@ -112,3 +150,6 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         for name, phase in _OF_BATCHES.items():
             owner = next(kind for kind in keras.Model.__mro__ if name in vars(kind))
             setattr(owner, name, joiner.wrap_batch(vars(owner)[name], phase))
+        import tensorflow as tf  # noqa: PLC0415 - the back end in use
+
+        tf.GradientTape.__init__ = joiner.wrap_tapes(tf.GradientTape.__init__)

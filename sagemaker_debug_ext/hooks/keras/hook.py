@@ -17,12 +17,12 @@ import numpy as np
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
-from sagemaker_debug_ext.hooks.keras.backend import backend_name
+from sagemaker_debug_ext.hooks.keras.backend import backend_name, flatten_tensors
 from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_log, flatten, without_wrapper
 from sagemaker_debug_ext.hooks.keras.custom_loops import CustomLoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
 from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, StepListener, WrappedFunction
-from sagemaker_debug_ext.hooks.program.keras import keras_program
+from sagemaker_debug_ext.hooks.program.keras import UNKNOWN_DTYPES, BatchDtypes, dtypes_of, keras_program
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:
@@ -71,6 +71,8 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._last_params: Any = None
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
         self._has_told: set[str] = set()
+        self._has_new_dtypes = False
+        self._dtypes: weakref.WeakKeyDictionary[Any, BatchDtypes] = weakref.WeakKeyDictionary()
         CustomLoopHook.__init__(self, *args, **kwargs)
 
     @property
@@ -192,10 +194,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._forget_names()
         model = self.model
         if phase is Phase.TRAIN:
-            with never_into_script(functools.partial(LOG.warning, "the program is not described: %r")):
-                plain = without_wrapper(model)
-                names = {id(layer): name for name, layer in layers_of(plain)}
-                self._dispatcher.describe_program(keras_program(plain, names))
+            self._describe_program(model)
         if not self._can_record():
             self._warn_about("the steps are compiled by PyTorch")
         if backend_name() == "jax":
@@ -223,7 +222,25 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             wants=self._wants,
             path_of=self._path_of,
             guard=self._guarded,
+            note_batch=functools.partial(self._note_batch, model),
         )
+
+    def _describe_program(self, model: Any) -> None:
+        with never_into_script(_not_described):
+            plain = without_wrapper(model)
+            names = {id(layer): name for name, layer in layers_of(plain)}
+            dtypes = self._dtypes.get(model, UNKNOWN_DTYPES)
+            self._dispatcher.describe_program(keras_program(plain, names, dtypes=dtypes))
+
+    def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any) -> None:
+        """Note the dtypes of a training batch; the end of the step describes them, because no graph is built then."""
+        if phase is not Phase.TRAIN:
+            return
+        with never_into_script(_not_described):
+            dtypes = BatchDtypes(dtypes_of(flatten_tensors(inputs)), dtypes_of(flatten_tensors(labels)))
+            if self._dtypes.get(model) != dtypes:
+                self._dtypes[model] = dtypes
+                self._has_new_dtypes = True
 
     def _turn_to(self, model: Any) -> None:
         """Continue with a model after a callback has run another model."""
@@ -258,6 +275,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     @fail_safe
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save the due tensors of a finished step."""
+        if self._has_new_dtypes:
+            self._has_new_dtypes = False
+            self._describe_program(self.model)
         try:
             if self._lifecycle.is_active():
                 self._submit_step()
@@ -367,3 +387,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._functions.clear()
         self._kept_functions.clear()
         super()._detach()
+
+
+def _not_described(error: Exception) -> None:
+    LOG.warning("the program is not described: %r", error)

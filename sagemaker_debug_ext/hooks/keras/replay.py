@@ -73,8 +73,8 @@ class Replay:
 
     def __init__(self, record: Callable[[Any], Mapping[str, Any]]) -> None:
         self._record = record
-        self._specs: list[Any] = []
-        self._functions: list[Callable[..., dict[str, Any]]] = []
+        self._built: list[tuple[Any, Callable[..., dict[str, Any]]]] = []
+        """Functions with the specification of the batches that each takes."""
 
     def __call__(self, data: Any) -> dict[str, Any]:
         """Return the tensors of a step on a batch.
@@ -82,17 +82,15 @@ class Replay:
         Raises:
             NotReplayableError: The step has effects other than on variables, or draws random numbers.
         """
-        leaves = [value for value in tf.nest.flatten(data) if _is_dynamic(value)]
-        for spec, function in zip(self._specs, self._functions, strict=True):
-            if all(known.is_compatible_with(leaf) for known, leaf in zip(_dynamic(spec), leaves, strict=False)):
-                return function(data)
         spec = tf.nest.map_structure(lambda value: _spec_of(value) if _is_dynamic(value) else value, data)
-        if self._specs:  # the shape varies, as that of the last batch, or of sentences
-            earlier = self._specs[-1]
-            spec = tf.nest.map_structure(_common, earlier, spec)
+        alike = [(known, function) for known, function in self._built if _have_same_structure(known, spec)]
+        for known, function in alike:
+            if all(map(_accepts, tf.nest.flatten(known), tf.nest.flatten(spec))):
+                return function(data)
+        if alike:  # the shape varies, as that of the last batch, or of sentences
+            spec = tf.nest.map_structure(_common, alike[-1][0], spec)
         function = self._build(spec)
-        self._specs.append(spec)
-        self._functions.append(function)
+        self._built.append((spec, function))
         return function(data)
 
     def _build(self, spec: Any) -> Callable[..., dict[str, Any]]:
@@ -230,8 +228,19 @@ def _is_dynamic(value: Any) -> bool:
     return isinstance(value, (tf.Tensor, np.ndarray, np.generic, tf.RaggedTensor, tf.SparseTensor, tf.TypeSpec))
 
 
-def _dynamic(spec: Any) -> list[Any]:
-    return [value for value in tf.nest.flatten(spec) if _is_dynamic(value)]
+def _have_same_structure(first: Any, second: Any) -> bool:
+    """Return whether two specifications have tensors in the same places."""
+    try:
+        tf.nest.assert_same_structure(first, second)
+    except (TypeError, ValueError):
+        return False
+    pairs = zip(tf.nest.flatten(first), tf.nest.flatten(second), strict=True)
+    return all(isinstance(one, tf.TypeSpec) is isinstance(other, tf.TypeSpec) for one, other in pairs)
+
+
+def _accepts(known: Any, given: Any) -> bool:
+    """Return whether a function for a part of a batch takes another one; parts that are no tensors must be equal."""
+    return bool(known.is_compatible_with(given) if isinstance(known, tf.TypeSpec) else known == given)
 
 
 def _spec_of(value: Any) -> Any:

@@ -83,6 +83,7 @@ class StepListener(NamedTuple):
         wants: Returns whether a tensor may ever be saved.
         path_of: Returns the name of a variable.
         guard: Calls a function and suppresses its errors.
+        note_batch: Called with the inputs and labels of a batch when a step is recorded, maybe as tensors of a graph.
     """
 
     before: Callable[[Phase], Any]
@@ -92,6 +93,7 @@ class StepListener(NamedTuple):
     wants: Wants
     path_of: Callable[[Any], str]
     guard: Callable[..., Any]
+    note_batch: Callable[[Phase, Any, Any], Any]
 
 
 class _Outputs(NamedTuple):
@@ -258,6 +260,7 @@ class WrappedFunction:
         recording.note("inputs", CollectionKeys.INPUTS, inputs)
         if self._phase is not Phase.PREDICT:
             recording.note("labels", CollectionKeys.OUTPUTS, labels)
+        self._watcher.note_batch(self._phase, inputs, labels)
 
     def _look_for_random_numbers(self) -> None:
         if self._always_records or not is_tensorflow():

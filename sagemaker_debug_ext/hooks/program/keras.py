@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
+import attrs
 import keras
 
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
@@ -14,18 +15,36 @@ _LONGEST_TAIL: Final = 8
 """Number of layers before the output to look at."""
 
 
-def keras_program(model: Any, names: dict[int, str], num_samples: int | None = None) -> ProgramRecord:
+class BatchDtypes(NamedTuple):
+    """Dtypes of the tensors of a training batch, as the model gets them; empty if unknown."""
+
+    inputs: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+UNKNOWN_DTYPES: Final = BatchDtypes()
+
+
+def dtypes_of(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of the dtypes of tensors."""
+    return tuple(keras.backend.standardize_dtype(value.dtype) for value in values)
+
+
+def keras_program(
+    model: Any, names: dict[int, str], num_samples: int | None = None, dtypes: BatchDtypes = UNKNOWN_DTYPES
+) -> ProgramRecord:
     """Return the record of a model.
 
     Args:
         model: The model, which may be built or compiled only in part.
         names: Names of its layers, by their `id`.
         num_samples: Number of training samples, if known.
+        dtypes: Dtypes of a training batch.
     """
     layers = [layer for layer in getattr(model, "layers", ()) if not isinstance(layer, keras.layers.InputLayer)]
     tails = list(_tails(model, layers))
     unknown = [] if tails else ["tail: the layers before the output, because the model calls its layers in Python"]
-    losses = tuple(_losses(model, tails, names))
+    losses = _with_targets(tuple(_losses(model, tails, names)), dtypes.labels)
     if any(loss.type == "" for loss in losses):
         unknown.append("loss: the class of a loss, because it is a custom object")
     optimizer = getattr(model, "optimizer", None)
@@ -36,6 +55,7 @@ def keras_program(model: Any, names: dict[int, str], num_samples: int | None = N
         layers=tuple(_layer(layer, names) for layer in layers),
         losses=losses,
         optimizers=(_optimizer(optimizer),) if isinstance(optimizer, keras.optimizers.Optimizer) else (),
+        input_dtypes=dtypes.inputs,
         num_samples=num_samples,
         unknown=tuple(unknown),
     )
@@ -114,6 +134,13 @@ def _losses(model: Any, tails: list[list[Any]], names: dict[int, str]) -> Iterat
             arguments=arguments,
             tail=tuple(_layer(layer, names) for layer in tail),
         )
+
+
+def _with_targets(losses: tuple[LossRecord, ...], dtypes: tuple[str, ...]) -> tuple[LossRecord, ...]:
+    """Return losses with the dtypes of their targets, unless it is unknown which target belongs to which loss."""
+    if len(losses) != len(dtypes):
+        return losses
+    return tuple(attrs.evolve(loss, target_dtype=dtype) for loss, dtype in zip(losses, dtypes, strict=True))
 
 
 def _loss_object(loss: Any) -> Any:

@@ -118,7 +118,8 @@ class TorchProgram:
 
 
 def _layer(name: str, module: nn.Module) -> LayerRecord:
-    units = getattr(module, "out_features", getattr(module, "out_channels", None))
+    settings = vars(module)  # because a failing look-up on a module formats an error, which takes most of the time
+    units = settings.get("out_features", settings.get("out_channels"))
     return LayerRecord(
         name=name,
         type=type(module).__name__,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -41,11 +39,36 @@ def test_record_when_model_and_loss_are_registered_then_has_them(tmp_path):
 
 
 def test_record_when_model_has_a_thousand_modules_then_holds_all():
-    """Size is no problem."""
-    model = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(1000)))
-    start = time.perf_counter()
+    """Every module is there with its size, those of convolutions included, and none for modules without one."""
+    model = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(998)), torch.nn.Conv1d(1, 7, 1), torch.nn.ReLU())
     program = TorchProgram()
     program.note_modules([("Sequential", model.named_modules())], [])
-    record = program.record()
-    print(f"{1000 * (time.perf_counter() - start):.1f} ms")
-    assert len(record.layers) == 1001
+    layers = program.record().layers
+    assert len(layers) == 1001
+    assert [layer.units for layer in layers[-3:]] == [1, 7, None]
+
+
+def test_training_when_program_is_recorded_then_weights_are_equal_to_the_bit(tmp_path):
+    """The record needs no random number and no other operation of the training."""
+
+    def train(out_dir=None):
+        torch.manual_seed(3)
+        layers = torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2)
+        model, loss = torch.nn.Sequential(*layers), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.Adam(model.parameters(), 0.1)
+        hook = None if out_dir is None else smd.Hook(out_dir, include_collections=["losses"])
+        if hook is not None:
+            hook.register_module(model)
+            hook.register_loss(loss)
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss(model(torch.randn(16, 4)), torch.randint(0, 2, (16,))).backward()
+            optimizer.step()
+        if hook is not None:
+            hook.close()
+        return [*model.state_dict().values(), torch.rand(3)]
+
+    bare, recorded = train(), train(str(tmp_path / "out"))
+    assert all(torch.equal(one, other) for one, other in zip(bare, recorded, strict=True))
+    program = create_trial(str(tmp_path / "out")).program
+    assert [found.type for found in (*program.losses, *program.optimizers)] == ["CrossEntropyLoss", "Adam"]

@@ -105,13 +105,72 @@ def test_run_when_script_trains_on_single_batches_then_they_are_steps(script, co
     assert len(trial.tensor_names(collection="gradients")) == 2
 
 
+TAPES = """
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(3)
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3, "relu"), tf.keras.layers.Dense(3)])
+optimizer = tf.keras.optimizers.SGD(0.1)
+x = tf.random.normal((24, 4))
+
+@tf.function
+def train(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+losses = [float(train(x[i : i + 8], x[i : i + 8, :3])) for i in (0, 8, 16)]
+print([loss.hex() for loss in losses], model.get_weights()[0].tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("text", [TAPES, TAPES.replace("@tf.function", "")], ids=["graph", "eager"])
+def test_run_when_script_has_a_loop_with_a_tape_then_its_steps_are_captured(text, script, configured):
+    """A loop of the script's own comes out the same to the bit."""
+    script.write_text(text)
+    alone, captured = run_python(script), run_captured(script)
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+    assert "no training step" not in captured.stderr
+    trial = create_trial(str(configured))
+    assert trial.steps(smd.modes.TRAIN) == [0, 1, 2]
+    assert len(trial.tensor_names(collection="gradients")) == 4
+    assert {"loss", "weights/dense/kernel:0"} <= set(trial.tensor_names())
+
+
+OWN_STEP = """
+import tensorflow as tf
+
+class Model(tf.keras.Sequential):
+    def train_step(self, data):
+        x, y = data[:2]
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(x, training=True) - y) ** 2)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
+        return {"loss": loss}
+
+tf.keras.utils.set_random_seed(3)
+model = Model([tf.keras.Input((4,)), tf.keras.layers.Dense(3)])
+model.compile("sgd", jit_compile=False)
+x = tf.random.normal((24, 4)).numpy()
+model.fit(x, x[:, :3], 8, verbose=0)
+model.train_on_batch(x[:8], x[:8, :3])
+"""
+
+
+def test_run_when_a_model_opens_tapes_in_its_own_step_then_each_step_counts_once(script, configured):
+    """Tapes inside `fit` and `train_on_batch` are no loops of the script."""
+    script.write_text(OWN_STEP)
+    captured = run_captured(script)
+    assert captured.returncode == 0, captured.stderr
+    assert create_trial(str(configured)).steps(smd.modes.TRAIN) == [0, 1, 2, 3]
+
+
 LOOP = """
 import tensorflow as tf
 
 weight = tf.Variable(1.0)
-with tf.GradientTape() as tape:
-    loss = weight**2
-weight.assign_sub(0.1 * tape.gradient(loss, weight))
+weight.assign_sub(0.2 * weight)
 print(float(weight))
 """
 

@@ -55,6 +55,32 @@ def test_record_when_model_is_sequential_then_has_loss_layers_and_optimizer(make
     assert (optimizer.type, optimizer.numbers["learning_rate"], optimizer.numbers["momentum"]) == ("SGD", 0.25, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("loss", "targets", "dtype"),
+    [
+        ("sparse_categorical_crossentropy", CLASSES.astype("int32"), "int32"),
+        ("categorical_crossentropy", ONE_HOT, "float32"),
+    ],
+)
+def test_record_when_batches_are_recorded_then_has_their_dtypes(make_hook, open_trial, loss, targets, dtype):
+    """Inputs and targets have the dtypes in which the model gets them, after a second run as well."""
+    model = sequential(keras.layers.Dense(3, activation="softmax"), loss=loss)
+    hook = make_hook("out", include_collections=["losses", "inputs", "outputs"])
+    for _ in range(2):
+        model.fit(INPUTS, targets, batch_size=8, verbose=0, callbacks=[hook])
+    program = open_trial(hook).program
+    assert (program.input_dtypes, [loss.target_dtype for loss in program.losses]) == (("float32",), [dtype])
+
+
+def test_record_when_no_batch_is_recorded_then_dtypes_are_unknown(make_hook, open_trial):
+    """The hook builds no graph only to learn dtypes."""
+    model = sequential(keras.layers.Dense(3, activation="softmax"), loss="sparse_categorical_crossentropy")
+    hook = make_hook("out", include_collections=["losses"])
+    model.fit(INPUTS, CLASSES, batch_size=8, verbose=0, callbacks=[hook])
+    program = open_trial(hook).program
+    assert (program.input_dtypes, [loss.target_dtype for loss in program.losses]) == ((), [None])
+
+
 def test_record_when_model_has_several_outputs_then_each_has_its_loss_and_tail(make_hook, open_trial):
     """The layers before an output are found through the graph of the model."""
     inputs = keras.Input((6,))

@@ -10,6 +10,8 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
+from sagemaker_debug_ext.hooks.keras.replay import Replay  # noqa: E402
+
 COLLECTIONS = ["weights", "biases", "gradients", "layers", "inputs", "outputs", "optimizer_variables"]
 
 
@@ -116,3 +118,21 @@ def test_training_when_a_step_has_effects_then_they_take_place_once_and_the_hook
     assert len(seen) == len(expected)
     assert "EagerPyFunc" in caplog.text
     assert len(open_trial(hook).tensor_names(collection="gradients")) == 4
+
+
+def test_batches_when_alike_then_share_one_graph():
+    """Arrays, as of `train_on_batch`, are no new graph at each step; batches with weights have a graph of their own."""
+    num_graphs = 0
+
+    def record(data):
+        nonlocal num_graphs
+        num_graphs += 1
+        return {"twice": data[0] * 2}
+
+    replay = Replay(record)
+    for size, weights, expected in [(4, None, 1), (4, None, 1), (4, 1, 2), (3, None, 3), (2, None, 3), (4, 1, 3)]:
+        batch = np.arange(size, dtype="float32")
+        given = (batch, batch, None if weights is None else batch)
+        assert replay(given)["twice"].numpy().tolist() == (batch * 2).tolist()
+        assert num_graphs == expected
+    assert replay((batch, batch))["twice"].numpy().tolist() == (batch * 2).tolist()
