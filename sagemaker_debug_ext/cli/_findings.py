@@ -101,10 +101,13 @@ def silent_line(names: Sequence[str]) -> str:
 
 
 def write_causes(causes: Sequence[LikelyCause]) -> None:
-    """Print the likely causes of the issues."""
-    _output.write("Likely causes, the likeliest first:")
-    for cause in causes:
-        _output.write(f"  {cause.name}: {cause.meaning} ({', '.join(cause.rules)})")
+    """Print the likely causes of the issues, and apart from them those that may be their consequences."""
+    for title, may_follow in (("Likely causes, the likeliest first:", False), ("What may follow from them:", True)):
+        chosen = [cause for cause in causes if cause.may_follow is may_follow]
+        if chosen:
+            _output.write(title)
+        for cause in chosen:
+            _output.write(f"  {cause.name}: {cause.meaning} ({', '.join(cause.rules)})")
 
 
 def write_json(

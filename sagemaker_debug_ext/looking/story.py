@@ -104,6 +104,7 @@ class Finding:
         advice: Suggestion for the user.
         issues: The first issues, at most 50.
         num_issues: Number of issues.
+        may_follow: Whether it may be a consequence of other findings.
     """
 
     trial: int
@@ -120,6 +121,7 @@ class Finding:
     advice: str
     issues: tuple[Issue, ...]
     num_issues: int
+    may_follow: bool
 
 
 @attrs.frozen(kw_only=True)

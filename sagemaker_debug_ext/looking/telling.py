@@ -138,6 +138,7 @@ def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
         advice=first.advice,
         issues=tuple(by_step[:MAX_SHOWN]),
         num_issues=len(cause.issues),
+        may_follow=cause.may_follow,
     )
 
 

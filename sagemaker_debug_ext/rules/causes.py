@@ -179,6 +179,9 @@ SIGNS: Final[tuple[Sign, ...]] = (
 """The causes that issues of rules point at, the most direct sign first."""
 
 
+_SIGNS_OF: Final = {rule: [sign for sign in SIGNS if sign.rule == rule] for rule in {sign.rule for sign in SIGNS}}
+
+
 @attrs.frozen
 class LikelyCause:
     """A possible cause of some issues.
@@ -187,11 +190,13 @@ class LikelyCause:
         name: Its name in `CAUSES`.
         meaning: Meaning of the cause.
         issues: The issues that point at it, the most direct one first.
+        may_follow: Whether each of the issues can be a consequence of others.
     """
 
     name: str
     meaning: str
     issues: tuple[Issue, ...]
+    may_follow: bool = False
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -200,8 +205,13 @@ class LikelyCause:
 
     def to_json_dict(self) -> JSONObject:
         """Return the cause as a JSON object, with the rules and the first step of its issues."""
-        step = min(issue.step for issue in self.issues)
-        return {"name": self.name, "meaning": self.meaning, "rules": list(self.rules), "first_issue_step": step}
+        return {
+            "name": self.name,
+            "meaning": self.meaning,
+            "rules": list(self.rules),
+            "first_issue_step": min(issue.step for issue in self.issues),
+            "may_follow": self.may_follow,
+        }
 
 
 def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
@@ -215,13 +225,18 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
     grown = [issue.step for issue in known if issue.rule in UNBOUNDED and issue.value and math.isfinite(issue.value)]
     growth = min(grown, default=math.inf)
     found: dict[str, dict[Issue, None]] = {}
-    explained = [follows(issue, known) for issue in known]
+    signs = [issue for issue in known if any(sign.fits(issue, growth) for sign in _SIGNS_OF.get(issue.rule, ()))]
+    explained = [follows(issue, signs) for issue in signs]
     for is_explained in (False, True):  # a sign that follows from another one comes after all that follow from none
         considered = [
-            issue for issue, follows_other in zip(known, explained, strict=True) if follows_other is is_explained
+            issue for issue, follows_other in zip(signs, explained, strict=True) if follows_other is is_explained
         ]
         for sign in SIGNS:
             fitting = dict.fromkeys(issue for issue in considered if sign.fits(issue, growth))
             if fitting:
                 found.setdefault(sign.cause, {}).update(fitting)
-    return [LikelyCause(name, CAUSES[name], tuple(found_issues)) for name, found_issues in found.items()]
+    unexplained = {issue for issue, follows_other in zip(signs, explained, strict=True) if not follows_other}
+    return [
+        LikelyCause(name, CAUSES[name], tuple(of_cause), may_follow=unexplained.isdisjoint(of_cause))
+        for name, of_cause in found.items()
+    ]

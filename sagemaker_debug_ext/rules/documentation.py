@@ -33,7 +33,7 @@ reads.
 `recommended_rules(trial)` of `sagemaker_debug_ext.rules.recommended` creates the rules marked with a star, with
 parameters that suit most jobs. `likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` ranks the likely causes of
 the issues of several rules. `sagemaker-debug rules run TRIAL --recommended` does both; with `--json`, the causes are in
-the list `likely_causes` beside the list `rules`.
+the list `likely_causes` beside the list `rules`. A cause whose `may_follow` is true may be a consequence of another.
 
 [rules-at-scale.md](rules-at-scale.md) describes actions that follow an issue, and the evaluation of large trials on
 many machines.

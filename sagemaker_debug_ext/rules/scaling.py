@@ -295,11 +295,17 @@ def _issues_of_measurements(
 
 def _status_of_measurements(status: RuleStatus, trial: Trial, num_steps: int, issues: Sequence[Issue]) -> RuleStatus:
     """Return the status of a rule whose issues were found in shares of the tensors."""
-    counts = {"num_steps": num_steps, "num_skipped": len(trial.steps()) - num_steps, "num_issues": len(issues)}
+    steps = trial.steps()
+    counts = {
+        "num_steps": num_steps,
+        "num_skipped": len(steps) - num_steps,
+        "num_issues": len(issues),
+        "last_step": max(steps, default=None),
+    }
     if status.status == "Error":
         return attrs.evolve(status, **counts)  # type: ignore[arg-type]
     if not issues:
-        details = shortfall_details(num_steps, counts["num_skipped"])
+        details = shortfall_details(num_steps, len(steps) - num_steps)
         return attrs.evolve(status, status="NoIssuesFound", details=details, first_issue_step=None, **counts)  # type: ignore[arg-type]
     first = issues[0].step
     return attrs.evolve(
@@ -323,6 +329,7 @@ def _joined(first: RuleStatus, second: RuleStatus) -> RuleStatus:
 
     worse = min(first, second, key=rank)
     found = [status.first_issue_step for status in (first, second) if status.first_issue_step is not None]
+    last = [status.last_step for status in (first, second) if status.last_step is not None]
     num_steps, num_skipped = first.num_steps + second.num_steps, first.num_skipped + second.num_skipped
     return attrs.evolve(
         worse,
@@ -331,6 +338,7 @@ def _joined(first: RuleStatus, second: RuleStatus) -> RuleStatus:
         num_issues=first.num_issues + second.num_issues,
         num_steps=num_steps,
         num_skipped=num_skipped,
+        last_step=max(last, default=None),
         modified_at=max(first.modified_at, second.modified_at),
     )
 

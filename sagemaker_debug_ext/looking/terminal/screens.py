@@ -181,9 +181,12 @@ def _headline(snapshot: Snapshot, view: View, first: Finding | None) -> list[Lin
     if first.advice:
         lines += wrapped(f"Try: {first.advice}", width, most=2)
     others = snapshot.story.findings_of(view.trial)[1:4]
-    if others:
-        named = ", ".join(f"{other.cause} (step {as_step(other.found_at)})" for other in others)
-        lines += wrapped(f"Also possible: {named}", width, "quiet", most=1)
+    for title, may_follow in (("Also possible", False), ("May follow from it", True)):
+        named = [
+            f"{other.cause} (step {as_step(other.found_at)})" for other in others if other.may_follow is may_follow
+        ]
+        if named:
+            lines += wrapped(f"{title}: {', '.join(named)}", width, "quiet", most=1)
     return lines
 
 

@@ -127,19 +127,23 @@ def _is_of_ranks(finding: Finding) -> bool:
     return any(evidence.subject == "ranks" for evidence in finding.evidence[:1])
 
 
-def _also(findings: tuple[Finding, ...]) -> Child:
-    if len(findings) < 2:
-        return None
-    shown = [
-        [
-            element("a", f"{circled(number)} {finding.cause}", href=f"#finding-{number}"),
-            f" ({finding.rules[0]}, step {as_step(finding.found_at)})",
-            " · " if number < min(len(findings), _MAX_OTHERS + 1) else None,
-        ]
-        for number, finding in list(enumerate(findings, 1))[1 : _MAX_OTHERS + 1]
-    ]
-    rest = len(findings) - 1 - _MAX_OTHERS
-    return element("p", element("strong", "Also possible: "), shown, f" · {rest} more" if rest > 0 else None)
+def _also(findings: tuple[Finding, ...]) -> list[Child]:
+    """Return lines of the further findings: other possible causes, and what may follow from any."""
+    further = list(enumerate(findings, 1))[1 : _MAX_OTHERS + 1]
+    rest = len(findings) - 1 - len(further)
+    lines: list[Child] = []
+    for title, may_follow in (("Also possible: ", False), ("May follow from it: ", True)):
+        links: list[Child] = []
+        for number, finding in further:
+            if finding.may_follow is may_follow:
+                links += [
+                    " · " if links else None,
+                    element("a", f"{circled(number)} {finding.cause}", href=f"#finding-{number}"),
+                    f" ({finding.rules[0]}, step {as_step(finding.found_at)})",
+                ]
+        if links:
+            lines.append(element("p", element("strong", title), links))
+    return [*lines, element("p", f"{rest} further findings below.") if rest > 0 else None]
 
 
 def _summary(content: Content) -> Element:

@@ -20,6 +20,18 @@ COLLAPSE: Final = frozenset({"ActivationCollapse", "DeadRelu"})
 """Rules that find units that give the same answer to everything."""
 AS_BUILT: Final = frozenset({"InputScale", "LossInputMismatch"})
 """Rules that find faults from before the first step, at whichever step they report them."""
+FAULTS: Final = (
+    GROWTH
+    | COLLAPSE
+    | AS_BUILT
+    | {
+        "DuplicateBatches", "FlatLoss", "FrozenParameters", "GradientDecay", "GradientsNotReset", "InitialWeights",
+        "LabelMix", "LearningRateTooHigh", "LearningRateTooLow", "LossDirection", "MissingActivation",
+        "NonFiniteOrigin", "OverRegularisation", "ReplicaDivergence", "SaturatedActivation", "TrainEvalMixup",
+        "UnbrokenSymmetry", "WeightUpdateRatio",
+    }
+)  # fmt: skip
+"""Rules that find faults with which a model learns nothing."""
 
 
 @attrs.frozen
@@ -54,6 +66,8 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("ActivationCollapse", GROWTH),
     Consequence("SaturatedActivation", GROWTH),
     Consequence("InitialLoss", AS_BUILT, is_later=False),
+    Consequence("LearningRateTooLow", GROWTH | COLLAPSE),
+    *(Consequence(rule, FAULTS, is_later=False) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill")),
 )
 """All consequences in the model."""
 

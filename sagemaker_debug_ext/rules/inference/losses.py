@@ -150,13 +150,21 @@ class LossObservation:
         return float(-logs.mean())
 
 
-def observed_losses(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossObservation]:
-    """Yield the losses of a step whose predictions and targets were saved, if these are numbers of a batch.
+def observed_losses(view: StepView, *, keeps_shares: bool = False) -> tuple[LossObservation, ...]:
+    """Return the losses of a step whose predictions and targets were saved, if these are numbers of a batch.
 
     Args:
         view: The step.
         keeps_shares: Do not convert probabilities to scores.
     """
+    return view.once(_observed_losses, keeps_shares=keeps_shares)
+
+
+def _observed_losses(view: StepView, *, keeps_shares: bool) -> tuple[LossObservation, ...]:
+    return tuple(_iter_losses(view, keeps_shares=keeps_shares))
+
+
+def _iter_losses(view: StepView, *, keeps_shares: bool) -> Iterator[LossObservation]:
     scheme = naming_scheme_of(view.trial)
     for names in scheme.answers(view.tensor_names):
         value = math.nan if names.loss == names.answers else loss_at(view, names.loss)

@@ -80,7 +80,7 @@ def loss_at(view: StepView, name: str) -> float | None:
     loss = as_loss(view.value(name), view.trial)
     if loss is None or not naming_scheme_of(view.trial).has_running_losses:
         return loss
-    return _since_before(view, name, loss)
+    return view.once(_since_before, name, loss)
 
 
 def as_loss(value: Array | None, trial: Trial) -> float | None:

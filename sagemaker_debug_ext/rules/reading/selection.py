@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sagemaker_debug_ext.config.collection import compile_pattern
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of, pattern_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -76,8 +76,7 @@ class Selection:
         """Return the patterns, including those of the roles in a trial."""
         if not self.roles:
             return self.patterns
-        scheme = naming_scheme_of(trial)
-        return (*self.patterns, *(re.compile(scheme.patterns[role]) for role in self.roles))
+        return (*self.patterns, *(re.compile(pattern_of(role, trial)) for role in self.roles))
 
     def __str__(self) -> str:
         if self.is_everything:

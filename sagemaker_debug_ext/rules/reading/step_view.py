@@ -6,7 +6,7 @@ import bisect
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.reading.selection import Selection
     from sagemaker_debug_ext.trials import Trial
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 KEPT_BYTES: Final = 512 * 2**20
@@ -78,6 +79,7 @@ class StepView:
         self._views = views or StepReader(trial)
         self._reductions: dict[str, dict[ReductionKey, float]] = {}
         self._statistics: dict[tuple[str, Callable[[Array], Any]], Any] = {}
+        self._results: dict[tuple[Any, ...], Any] = {}
 
     @functools.cached_property
     def tensor_names(self) -> tuple[str, ...]:
@@ -124,6 +126,19 @@ class StepView:
             value = self._views.value(name, self.step, keeps=keeps_value)
             self._statistics[key] = None if value is None else function(value)
         return cast("T | None", self._statistics[key])
+
+    def once(self, function: Callable[Concatenate[StepView, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return ``function(self, ...)``, computed once per step for all rules.
+
+        Args:
+            function: A module-level function, not a lambda: it is also a part of the key of the result.
+            *args: Further arguments, which can be hashed.
+            **kwargs: Further arguments, which can be hashed.
+        """
+        key = (function, *args, *kwargs.items())
+        if key not in self._results:
+            self._results[key] = function(self, *args, **kwargs)
+        return cast("T", self._results[key])
 
     def reductions(self, name: str) -> dict[ReductionKey, float]:
         """Return the reductions of the tensor that the hook saved; empty if it saved none."""

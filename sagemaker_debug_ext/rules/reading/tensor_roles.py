@@ -48,6 +48,8 @@ _MOST_PARTS: Final = 4
 
 NOTHING: Final = r"(?!)"
 """Matches no name."""
+_KERAS_PREDICTIONS: Final = re.compile("predictions((?:_[0-9]+)?)")
+
 _NLL: Final = "(?<!Poisson)(?<!Gaussian)NLL"
 """The likelihood of classes; likelihoods of counts and of numbers have other kinds of targets."""
 
@@ -322,7 +324,7 @@ class _KerasScheme(NamingScheme):
     def answers(self, names: Names[str]) -> Iterator[LossTensorNames]:
         known = set(names)
         for name in names:
-            found = re.fullmatch(r"predictions((?:_[0-9]+)?)", name)
+            found = _KERAS_PREDICTIONS.fullmatch(name)
             if found and f"labels{found[1]}" in known and "loss" in known:
                 yield LossTensorNames("loss" if name == "predictions" else name, name, f"labels{found[1]}")
 
@@ -358,14 +360,16 @@ _ONLY_KERAS: Final = frozenset({CollectionKeys.LAYERS, CollectionKeys.OPTIMIZER_
 _GLUON_LOSSES: Final = frozenset({r"[Ll]oss\d*_(?!input).*output", ".*loss._(?!input).*output"})
 """Patterns of collection ``losses`` in MXNet's hooks, both this package's and the original."""
 
-_KNOWN: Final[weakref.WeakKeyDictionary[Trial, NamingScheme]] = weakref.WeakKeyDictionary()
+_KNOWN: Final[dict[int, tuple[weakref.ref[Trial], NamingScheme]]] = {}
+"""Schemes of living trials by their id. Rules ask so often that hashing a trial by its path would take too long."""
 
 
 def naming_scheme_of(trial: Trial) -> NamingScheme:
     """Return the naming scheme of the hook that wrote a trial, evaluating by its collections."""
-    known = _KNOWN.get(trial)
-    if known is not None:
-        return known
+    key = id(trial)
+    known = _KNOWN.get(key)
+    if known is not None and known[0]() is trial:
+        return known[1]
     collections = trial.collections()
     scheme = PYTORCH
     if set(collections) >= _ONLY_KERAS:
@@ -374,12 +378,35 @@ def naming_scheme_of(trial: Trial) -> NamingScheme:
         patterns = set(collections[CollectionKeys.LOSSES].include_regex)
         scheme = GLUON if patterns & _GLUON_LOSSES else PYTORCH
     if collections:  # the framework is unknown until the hook has written them
-        _KNOWN[trial] = scheme
+        _KNOWN[key] = (weakref.ref(trial, lambda _: _KNOWN.pop(key, None)), scheme)
     return scheme
 
 
+_TYPES: Final[Mapping[Role, frozenset[str]]] = {
+    Role.RELU_OUTPUT: frozenset({"ReLU", "ReLU6"}),
+    Role.SATURATING_INPUT: frozenset({"Tanh", "Sigmoid"}),
+    Role.DROPOUT_OUTPUT: frozenset({"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout"}),
+    Role.NORM_OUTPUT: frozenset({"BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"}),
+}
+"""PyTorch's classes of the layers that a role is about. Layers in a list have numbers for names."""
+
+
 def pattern_of(role: Role, trial: Trial) -> str:
-    """Return the pattern of a role's names in a trial, or of all frameworks while its framework is unknown."""
-    if trial.collections():
-        return naming_scheme_of(trial).patterns[role]
-    return "|".join(dict.fromkeys(f"(?:{scheme.patterns[role]})" for scheme in SCHEMES))
+    """Return the pattern of a role's names in a trial, or of all frameworks while its framework is unknown.
+
+    It includes the layers that the program record knows to be of the role, whatever their names.
+    """
+    if not trial.collections():
+        return "|".join(dict.fromkeys(f"(?:{scheme.patterns[role]})" for scheme in SCHEMES))
+    scheme = naming_scheme_of(trial)
+    names = _recorded_layers(role, trial) if scheme is PYTORCH and role in _TYPES else []
+    if not names:
+        return scheme.patterns[role]
+    side = "input" if role is Role.SATURATING_INPUT else "output"
+    return f"{scheme.patterns[role]}|^(?:{'|'.join(names)})_{side}_0$"
+
+
+def _recorded_layers(role: Role, trial: Trial) -> list[str]:
+    """Return the escaped names of the layers of a role; a comma would end the pattern in a rule's parameter."""
+    layers = () if trial.program is None else trial.program.layers
+    return [re.escape(layer.name) for layer in layers if layer.type in _TYPES[role] and "," not in layer.name]

@@ -88,9 +88,10 @@ class Overfit(BuiltinRule):
         names.sort(key=lambda name: (-loss_gap(compared[name]), name))
         validation, training = first = compared[names[0]]
         gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
+        of_training = f", a gap of {gap:.3g} of the training loss" if training else ""
         message = (
             f"Overfitting shows in {describe_tensors(names)}: the first has a validation loss of {validation:.6g} "
-            f"against a training loss of {training:.6g}, a gap of {gap:.3g} (at most {limit:g} allowed)."
+            f"against a training loss of {training:.6g}{of_training} (at most {limit:g} allowed)."
         )
         return [self.found(view, message, tensors=names, value=gap, threshold=limit)]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,12 +19,21 @@ from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
 
 def activation_of(name: str) -> str | None:
     """Return ``tanh`` or ``sigmoid``, whichever occurs last in a tensor's name; None if neither does."""
     lowered = name.lower()
     found = [kind for kind in ("tanh", "sigmoid") if kind in lowered]
     return max(found, key=lowered.rfind, default=None)
+
+
+def recorded_activations(trial: Trial) -> dict[str, str]:
+    """Return ``tanh`` or ``sigmoid`` for each such layer that the program record knows, by the layer's name."""
+    layers = () if trial.program is None else trial.program.layers
+    return {layer.name: layer.type.lower() for layer in layers if layer.type in ("Tanh", "Sigmoid")}
 
 
 def unsaturated_percent(inputs: Array, low: float, high: float) -> Array | None:
@@ -52,7 +63,7 @@ class SaturatedActivation(TensorRule):
 
     Checks the inputs of layers, at every saved step of every mode. Axis 0 is the batch, and every position of the other
     axes is one node. The limits depend on the word, ``tanh`` or ``sigmoid``, that occurs last in the tensor's name in
-    lower case. Tensors with neither word are skipped.
+    lower case, or else on the class of the layer, if the hook recorded it. Other tensors are skipped.
 
     A node is saturated if its input lies strictly between the limits for less than `threshold_inactivity` percent of
     the samples. The rule fires if more than `threshold_layer` percent of a layer's nodes are saturated. Batches of
@@ -92,12 +103,13 @@ class SaturatedActivation(TensorRule):
         self._limits = {
             kind: (given[f"threshold_{kind}_min"], given[f"threshold_{kind}_max"]) for kind in ("tanh", "sigmoid")
         }
+        self._recorded = recorded_activations(self.base_trial)
 
     def screen(self, series: TensorSeries) -> Screening:
         """Pass the steps at which the leading samples prove that enough nodes are not saturated."""
         if is_inferred(self.selection, Role.SATURATING_INPUT, self.base_trial):
             return undecided(len(series.positions))
-        kind = activation_of(series.name)
+        kind = self._kind_of(series.name)
         if kind is None:
             return np.full(len(series.positions), Screen.NO_DATA, np.int8)
         low, high = self._limits[kind]
@@ -124,8 +136,11 @@ class SaturatedActivation(TensorRule):
         """Return the name of the activation and its input."""
         if is_inferred(self.selection, Role.SATURATING_INPUT, view.trial):
             return infer_preactivation(view, name) or (None, None)
-        kind = activation_of(name)
+        kind = self._kind_of(name)
         return kind, None if kind is None else view.value(name)
+
+    def _kind_of(self, name: str) -> str | None:
+        return activation_of(name) or self._recorded.get(re.sub(r"_input_[0-9]+$", "", name))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         low, high = self._limits[first.text]

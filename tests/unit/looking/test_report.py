@@ -62,6 +62,24 @@ def test_story_when_a_value_grows_then_since_when(growing):
     valid(story)
 
 
+def test_story_when_a_sign_may_follow_from_another_then_the_page_tells_them_apart(tmp_path):
+    """A gradient that explodes comes first; a loss that rises because of it is no cause of its own."""
+
+    def explodes(step, name, gradient):
+        return gradient * np.float32(1e6 if (step, name) == (5, BROKEN) else 1)
+
+    trial = create_trial(write_job(tmp_path / "job", fault=explodes, slow=-1))
+    given = {"GradientOutlier": {}, "LossNotDecreasing": {"num_steps": 20}}
+    rules = {name: create_rule(name, trial, parameters) for name, parameters in given.items()}
+    story = write_report([trial], tmp_path / "report.html", [rules])
+    follow = {finding.cause: finding.may_follow for finding in story.findings}
+    assert follow == {"learning rate too high": False, "exploding gradients": False, "labels": True}
+    assert [finding["may_follow"] for finding in valid(story)["findings"]] == [False, False, True]
+    page = re.sub(r"<[^>]*>", "", (tmp_path / "report.html").read_text())
+    assert "Also possible: ② exploding gradients (GradientOutlier, step 5)" in page
+    assert "May follow from it: ③ labels (LossNotDecreasing, step 20)" in page
+
+
 def test_story_when_a_parameter_never_moved_then_from_the_first_step_on(tmp_path):
     """A value that was zero all the time has no step at which that began."""
     trial = SmallTrial(tmp_path / "job")

@@ -115,7 +115,7 @@ def test_only_rules_without_a_memory_may_be_divided(spec, make_trial):
     kept = {
         name
         for name, value in vars(rule).items()
-        if name.startswith("_") and name not in ("_given", "_limits", "_collections", "_mode")
+        if name.startswith("_") and name not in ("_given", "_limits", "_recorded", "_collections", "_mode")
     }
     has_memory = bool(kept - {"_inputs", "_gradients", "_losses", "_labels", "_predictions"})
     assert not (rule_class.is_stateless and has_memory), kept

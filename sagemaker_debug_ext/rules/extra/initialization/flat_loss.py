@@ -17,6 +17,8 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 UNRELATED: Final = 1e-4
 """Elasticity below which gradients say nothing about the loss: they have vanished, or are scaled separately."""
+DIFFERENTIATED: Final = "loss_output_0"
+"""Name of the loss that gradients belong to, where PyTorch's hook has seen the call of `backward`."""
 
 
 def elasticity(view: StepView, loss: float) -> float | None:
@@ -43,7 +45,8 @@ class FlatLoss(TensorRule):
     loss, in percent, when all parameters change by one percent; a new model usually has at least 0.3. The rule fires if
     it is below `threshold` at each of the first `patience` saved steps, for example because scores are divided by a
     large number or a temperature. Values below 0.0001 are ignored, because gradients then have vanished or are scaled
-    separately from the loss.
+    separately from the loss. If the hook saved the loss that was differentiated, others, of which that one may be a
+    weighted sum, are left out.
 
     Some models with small first weights begin slowly. With `patience_running`, an issue is held: it is taken back if a
     loss has fallen to half of its level since.
@@ -96,6 +99,8 @@ class FlatLoss(TensorRule):
         patience: int = self.parameters["patience"]
         seen = self._seen.setdefault(name, [])
         if not is_training(view) or view.mode_step is None or len(seen) >= patience:
+            return None
+        if name != DIFFERENTIATED and DIFFERENTIATED in view.tensor_names:
             return None
         loss = loss_at(view, name)
         found = None if loss is None else elasticity(view, loss)

@@ -80,15 +80,18 @@ class UnbrokenSymmetry(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which the units have been equal."""
+        if not is_training(view):
+            return None
+        patience: int = self.parameters["patience"]
+        if name in self._have_differed:  # for ever after, whatever the weights are
+            return Measurement(0, fires=False, threshold=patience)
         has_units_last = naming_scheme_of(view.trial).has_units_last(name)
-        measure = has_equal_last_units if has_units_last else has_equal_units
-        found = view.statistic(name, measure) if is_training(view) else None
+        found = view.statistic(name, has_equal_last_units if has_units_last else has_equal_units)
         if found is None:
             return None
         if not found:
             self._have_differed.add(name)
-        length = self._streaks.observe(name, name not in self._have_differed)
-        patience: int = self.parameters["patience"]
+        length = self._streaks.observe(name, found)
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
-from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
+from sagemaker_debug_ext.rules.reading.numeric import norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
@@ -21,7 +21,8 @@ Numbers = npt.NDArray[np.float64]
 
 EXPLAINS: Final = 0.999
 """Cosine from which on an update counts as that of an optimizer."""
-MOMENTA: Final = (0.9, 0.95, 0.99, 0.999)
+EPSILON: Final = 1e-8
+MOMENTA: Final = np.array((0.9, 0.95, 0.99, 0.999))[:, np.newaxis, np.newaxis]
 NUM_LARGE: Final = 3
 """Number of optimizers, at the end of the list, that nearly compute sums of gradients."""
 NEARER: Final = 4
@@ -46,70 +47,94 @@ FEWEST_FOLLOWED: Final = 100
 class Optimizers:
     """The updates that common optimizers, at their usual settings, would make to a weight, given its gradients so far.
 
-    They are gradient descent, with momentum of 0.9, 0.95, 0.99 and 0.999, the first also with Nesterov's, Adam,
-    RMSprop, Adagrad, and the signs of gradients and of their averages, as in Lion. The learning rate is left open.
+    They are gradient descent, Nesterov's momentum of 0.9, Adam, RMSprop, Adagrad, the signs of gradients and of their
+    averages, as in Lion, and momentum of 0.9, 0.95, 0.99 and 0.999, in this order. The learning rate is left open.
+    Several series of gradients, one a row, are tracked at once, because NumPy's calls cost more than the numbers.
     """
 
     steps: int = 0
-    momenta: dict[float, Numbers | float] = attrs.field(factory=lambda: dict.fromkeys(MOMENTA, 0.0))
+    momenta: Numbers | float = 0.0
     mean: Numbers | float = 0.0
     square: Numbers | float = 0.0
     quick: Numbers | float = 0.0
     total: Numbers | float = 0.0
     slow: Numbers | float = 0.0
 
-    def updates(self, gradient: Numbers) -> Iterable[Numbers]:
-        """Add the next gradient, and return the directions of the updates."""
+    def updates(self, gradients: Numbers) -> Numbers:
+        """Add the next gradients, and return the directions of the updates.
+
+        Args:
+            gradients: Gradients of shape (series, elements).
+
+        Returns:
+            Directions of shape (optimizers, series, elements).
+        """
         self.steps += 1
-        self.momenta = {share: share * momentum + gradient for share, momentum in self.momenta.items()}
-        self.mean = 0.9 * self.mean + 0.1 * gradient
-        self.square = 0.999 * self.square + 0.001 * gradient**2
+        squares = gradients**2
+        self.momenta = MOMENTA * self.momenta + gradients
+        self.mean = 0.9 * self.mean + 0.1 * gradients
+        self.square = 0.999 * self.square + 0.001 * squares
         corrected = self.mean / (1 - 0.9**self.steps)
-        size = np.sqrt(self.square / (1 - 0.999**self.steps)) + 1e-8
-        nesterov = gradient + MOMENTA[0] * self.momenta[MOMENTA[0]]
-        self.quick = 0.99 * self.quick + 0.01 * gradient**2
-        self.total = self.total + gradient**2
-        lion = np.sign(0.9 * self.slow + 0.1 * gradient)
-        self.slow = 0.99 * self.slow + 0.01 * gradient
-        scaled = [gradient / (np.sqrt(squares) + 1e-8) for squares in (self.quick, self.total)]
-        others = (gradient, nesterov, corrected / size, *scaled, np.sign(gradient), lion)
-        return tuple(-np.asarray(update) for update in (*others, *self.momenta.values()))
+        size = np.sqrt(self.square / (1 - 0.999**self.steps)) + EPSILON
+        self.quick = 0.99 * self.quick + 0.01 * squares
+        self.total = self.total + squares
+        lion = np.sign(0.9 * self.slow + 0.1 * gradients)
+        self.slow = 0.99 * self.slow + 0.01 * gradients
+        others = (
+            gradients,
+            gradients + MOMENTA[0] * self.momenta[0],
+            corrected / size,
+            gradients / (np.sqrt(self.quick) + EPSILON),
+            gradients / (np.sqrt(self.total) + EPSILON),
+            np.sign(gradients),
+            lion,
+        )
+        return -np.concatenate((others, self.momenta))
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Keep only some of the series."""
+        for field in attrs.fields(Optimizers):
+            state = getattr(self, field.name)
+            if isinstance(state, np.ndarray):
+                setattr(self, field.name, state[..., rows, :])
 
 
-def cosine(first: Array, second: Array) -> float:
-    """Return the cosine of the angle between two arrays; 0 if one of them is 0 or not finite."""
-    size = norm(first) * norm(second)
-    found = float(np.einsum("i,i->", first, second)) / size if size > 0 else 0.0
-    return found if np.isfinite(found) else 0.0
+def cosines(change: Numbers, updates: Numbers) -> Numbers:
+    """Return the cosine of the angle between a change and each update; 0 if one of them is 0 or not finite.
+
+    Args:
+        change: Change of a weight, of shape (elements,).
+        updates: Directions of shape (..., elements).
+    """
+    sizes = np.sqrt(np.einsum("...i,...i->...", updates, updates)) * norm(change)
+    found = np.einsum("...i,i->...", updates, change) / np.where(sizes > 0, sizes, np.nan)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 @attrs.define
 class _Sum:
-    """Sum of gradients that are reset only every so many steps; 0: never."""
+    """How well the sum of gradients explains a weight's changes, if they are reset every so many steps; 0: never."""
 
     period: int
-    total: Numbers
-    optimizers: Optimizers = attrs.field(factory=Optimizers)
     length: int = 0
     """Number of steps at which the sum explained the change and the gradient did not, without other steps between."""
     refuted: int = 0
     explained: float = 0.0
 
-    def observe(self, change: Numbers, by_reset: Sequence[float]) -> None:
-        """Compare the sum with a weight's change, and with the fit of gradients that are reset."""
-        self.explained = max(cosine(change, update) for update in self.optimizers.updates(self.total))
-        if self.explained > EXPLAINS:
+    def observe(self, explained: float, by_reset: Numbers) -> None:
+        """Compare the fit of the sum with the fit of gradients that are reset."""
+        self.explained = explained
+        if explained > EXPLAINS:
             # A large momentum gives nearly a sum, so the sum must fit much better to count.
-            is_nearer = 1 - max(by_reset) > NEARER * (1 - self.explained) + ROUNDING
-            self.length += is_nearer and max(by_reset[:-NUM_LARGE]) <= EXPLAINS
+            is_nearer = 1 - by_reset.max() > NEARER * (1 - explained) + ROUNDING
+            self.length += bool(is_nearer and by_reset[:-NUM_LARGE].max() <= EXPLAINS)
         else:
             self.length = 0
             self.refuted += 1
 
-    def add(self, gradient: Numbers, step: int) -> None:
-        """Add the gradient of a step."""
-        starts_anew = self.period and step % self.period == 0
-        self.total = gradient if starts_anew else self.total + gradient
+    def starts_anew(self, step: int) -> bool:
+        """Return whether gradients are reset before a step."""
+        return bool(self.period) and step % self.period == 0
 
 
 @attrs.define
@@ -118,11 +143,47 @@ class _Watch:
 
     step: int
     weight: Numbers
-    gradient: Numbers
-    reset: Optimizers = attrs.field(factory=Optimizers)
-    sums: list[_Sum] = attrs.field(factory=list)
+    gradients: Numbers
+    """Latest gradient if it is reset at each step, and its sum of each kind, one a row."""
+    sums: list[_Sum] = attrs.field(factory=lambda: [_Sum(period) for period in PERIODS])
+    optimizers: Optimizers = attrs.field(factory=Optimizers)
     runs_on: int = 0
     """Number of latest steps whose change only a far too large momentum explains."""
+
+    @classmethod
+    def starting_with(cls, weight: Numbers, gradient: Numbers) -> _Watch:
+        """Track a weight from step 0."""
+        return cls(0, weight, np.tile(gradient, (1 + len(PERIODS), 1)))
+
+    def observe(self, weight: Numbers, gradient: Numbers) -> Numbers:
+        """Compare the change of the next step with what is expected, and return the cosines if gradients are reset."""
+        change = weight - self.weight
+        fits = cosines(change, self.optimizers.updates(self.gradients))
+        by_reset = fits[:, 0]
+        self.step, self.weight = self.step + 1, weight
+        for candidate, explained in zip(self.sums, fits[:, 1:].max(axis=0), strict=True):
+            candidate.observe(float(explained), by_reset)
+        is_reset = [True, *(candidate.starts_anew(self.step) for candidate in self.sums)]
+        self.gradients = np.where(np.array(is_reset)[:, np.newaxis], gradient, self.gradients + gradient)
+        *others, ordinary, huge = by_reset
+        runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
+        self.runs_on = self.runs_on + 1 if runs_on else 0
+        return by_reset
+
+    @property
+    def best(self) -> _Sum:
+        """The sum that has explained changes for longest."""
+        return max(self.sums, key=lambda candidate: candidate.length)
+
+    def discard_refuted(self) -> None:
+        """Stop tracking sums that several changes contradict, except the best."""
+        kept = [index for index, one in enumerate(self.sums) if one.refuted < MAX_REFUTED or one is self.best]
+        if len(kept) == len(self.sums):
+            return
+        rows = [0, *(1 + index for index in kept)]
+        self.optimizers.keep(rows)
+        self.gradients = self.gradients[rows]
+        self.sums = [self.sums[index] for index in kept]
 
 
 class GradientsNotReset(TensorRule):
@@ -183,32 +244,24 @@ class GradientsNotReset(TensorRule):
             return None
         if watch is None:
             if view.mode_step == 0:
-                sums = [_Sum(period, gradient) for period in PERIODS]
-                self._watches[name] = _Watch(0, weight, gradient, sums=sums)
+                self._watches[name] = _Watch.starting_with(weight, gradient)
             return None
         if watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
             self._watches.pop(name, None)  # a gap makes the sum of gradients unknown
             return None
-        change = weight - watch.weight
-        by_reset = [cosine(change, update) for update in watch.reset.updates(watch.gradient)]
-        watch.step, watch.weight, watch.gradient = view.mode_step, weight, gradient
-        for candidate in watch.sums:
-            candidate.observe(change, by_reset)
-            candidate.add(gradient, view.mode_step)
-        *others, ordinary, huge = by_reset
-        runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
-        watch.runs_on = watch.runs_on + 1 if runs_on else 0
-        best = max(watch.sums, key=lambda candidate: candidate.length)
-        watch.sums = [candidate for candidate in watch.sums if candidate.refuted < MAX_REFUTED or candidate is best]
+        by_reset = watch.observe(weight, gradient)
+        best = watch.best
+        watch.discard_refuted()
         patience: int = self.parameters["patience"]
         if watch.runs_on >= RUNS_ON and best.length < patience:
-            return Measurement(huge, fires=True, threshold=EXPLAINS, text=f"{max(*others, ordinary):.4f}", severity=-1)
+            explained, text = float(by_reset[-1]), f"{by_reset[:-1].max():.4f}"
+            return Measurement(explained, fires=True, threshold=EXPLAINS, text=text, severity=-1)
         return Measurement(
             best.explained,
             fires=best.length >= patience,
             threshold=EXPLAINS,
             severity=best.length,
-            text=f"{max(by_reset):.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
+            text=f"{by_reset.max():.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
         )
 
     def _num_followed(self, view: StepView) -> int:

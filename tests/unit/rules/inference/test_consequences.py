@@ -47,6 +47,10 @@ def test_no_sign_follows_from_itself():
         ("InitialLoss", "", 0, "LossSpike", 9, False),
         ("DeadRelu", "", 5, "LossSpike", 4, True),
         ("InputScale", "", 5, "LossSpike", 4, False),
+        ("LearningRateTooLow", "", 11, "LossDivergence", 7, True),
+        ("LearningRateTooLow", "", 5, "LossDivergence", 7, False),
+        ("NoSkill", "", 140, "LearningRateTooHigh", 140, True),
+        ("NoSkill", "", 140, "Overfit", 3, False),
     ],
 )
 def test_sign_when_another_came_before_then_may_follow_from_it(rule, text, step, other, other_step, expected):
@@ -78,3 +82,23 @@ def test_causes_whatever_the_order_of_issues_then_are_the_same(issues, random):
     mixed = list(issues)
     random.shuffle(mixed)
     assert [cause.name for cause in likely_causes(mixed)] == [cause.name for cause in likely_causes(issues)]
+
+
+def test_causes_when_all_their_signs_may_follow_then_they_say_so():
+    """What may be a consequence is told apart from what is at fault."""
+    issues = [
+        Issue(rule="LearningRateTooHigh", step=5),
+        Issue(rule="LossDivergence", step=7),
+        Issue(rule="LearningRateTooLow", step=11),
+        Issue(rule="NoSkill", step=140),
+    ]
+    causes = {cause.name: cause.may_follow for cause in likely_causes(issues)}
+    assert causes == {"learning rate too high": False, "learning rate too low": True, "labels": True}
+    assert [cause.may_follow for cause in likely_causes(issues[2:3])] == [False]
+
+
+@given(st.lists(ISSUES, min_size=1))
+def test_causes_of_any_issues_then_some_cause_follows_from_none(issues):
+    """There is always a cause to begin with."""
+    causes = likely_causes(issues)
+    assert not causes or not causes[0].may_follow

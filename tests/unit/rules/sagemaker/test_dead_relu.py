@@ -10,8 +10,11 @@ from hypothesis.extra import numpy as hnp
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role
+from sagemaker_debug_ext.rules.recommended import recommended_parameters
 from sagemaker_debug_ext.rules.sagemaker.dead_relu import dead_percent, unit_activity_percent
-from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.backends.local import LocalBackend
+from sagemaker_debug_ext.store.format.keys import program_key, reduction_tensor_name
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from support.rule_trials import EVAL, KERAS_COLLECTIONS, TRAIN
@@ -135,3 +138,16 @@ def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
     job.write(TRAIN, 0, {"relu_output": layer(4, 4)}, global_step=0, worker="worker_1")
     job.end()
     assert run_rule("DeadRelu", create_trial(str(tmp_path))) == []
+
+
+@pytest.mark.parametrize(("kind", "fires"), [("ReLU", True), ("Linear", False)])
+def test_layer_whose_name_is_a_number_when_the_record_tells_its_class_then_it_is_checked(tmp_path, kind, fires):
+    """Layers of a `Sequential` have no names, but the hook has recorded their classes."""
+    job = SmallTrial(tmp_path)
+    job.write(TRAIN, 0, {"1_output_0": layer(4, 4), "11_output_0": layer(4, 4)})
+    record = ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="1", type=kind),))
+    LocalBackend(str(tmp_path)).write(program_key("worker_0"), (record.to_json().encode(),))
+    job.end()
+    trial = create_trial(str(tmp_path))
+    rule = create_rule("DeadRelu", trial, recommended_parameters(trial)["DeadRelu"])
+    assert [issue.tensors for issue in evaluate([rule], trial)] == ([("1_output_0",)] if fires else [])

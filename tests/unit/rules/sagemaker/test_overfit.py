@@ -53,6 +53,12 @@ def test_issue_tells_both_losses(run_rule):
     assert "validation loss of 3 against a training loss of 2" in issue.message
 
 
+def test_issue_when_the_training_loss_is_zero_then_it_tells_no_gap(run_rule):
+    """An infinite gap tells nobody anything."""
+    (issue,) = run_rule("Overfit", loss_history((TRAIN, 0.0), (EVAL, 1.0)))
+    assert "validation loss of 1 against a training loss of 0 (at most 0.1 allowed)" in issue.message
+
+
 @pytest.mark.parametrize(
     ("patience", "rounds", "details"),
     [

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.recommended import recommended_parameters
 from sagemaker_debug_ext.rules.sagemaker.saturated_activation import activation_of
+from sagemaker_debug_ext.store.backends.local import LocalBackend
+from sagemaker_debug_ext.store.format.keys import program_key
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
 from support.rule_trials import TRAIN, steps_with
 
 
@@ -52,3 +59,16 @@ def test_a_collection_alone_replaces_the_default_pattern(run_rule):
 def test_one_sample_gives_no_verdict(run_rule):
     """A single sample gives no verdict, because it cannot tell a saturated unit from a busy one."""
     assert run_rule("SaturatedActivation", steps_with("tanh_input", [np.full((1, 9), 50)])) == []
+
+
+@pytest.mark.parametrize(("kind", "fires"), [("Tanh", True), ("Sigmoid", False), ("Linear", False)])
+def test_layer_whose_name_is_a_number_when_the_record_tells_its_class_then_it_has_its_limits(tmp_path, kind, fires):
+    """An input of 8 saturates tanh, and not a sigmoid."""
+    job = SmallTrial(tmp_path)
+    job.write(TRAIN, 0, {"a.1_input_0": np.full((4, 2), 8.0)})
+    record = ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="a.1", type=kind),))
+    LocalBackend(str(tmp_path)).write(program_key("worker_0"), (record.to_json().encode(),))
+    job.end()
+    trial = create_trial(str(tmp_path))
+    rule = create_rule("SaturatedActivation", trial, recommended_parameters(trial)["SaturatedActivation"])
+    assert [issue.tensors for issue in evaluate([rule], trial)] == ([("a.1_input_0",)] if fires else [])

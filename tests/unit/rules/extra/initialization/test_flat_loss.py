@@ -24,3 +24,13 @@ def test_only_the_beginning_tells_whether_a_loss_is_flat(run_rule):
     weight = np.ones((2, 2))
     flat = {"w_weight": weight, "gradient/w_weight": 0.001 * weight, "loss": 0.66}
     assert run_rule("FlatLoss", steps_of([{**flat, "gradient/w_weight": weight}, *[flat] * 8])) == []
+
+
+@pytest.mark.parametrize(("differentiated", "fires"), [(0.0132, False), (0.66, True)])
+def test_loss_when_another_one_was_differentiated_then_only_that_one_counts(run_rule, differentiated, fires):
+    """Gradients are those of the sum over a batch divided by its size, and not of the sum itself."""
+    weight = np.ones((2, 2))
+    step = {"w_weight": weight, "gradient/w_weight": 0.001 * weight}
+    step |= {"BCELoss_output_0": 0.66, "loss_output_0": differentiated}
+    issues = run_rule("FlatLoss", steps_of([step] * 8))
+    assert [issue.tensors for issue in issues] == ([("loss_output_0",)] if fires else [])
