@@ -12,8 +12,8 @@ from sagemaker_debug_ext._printable import printable, printable_name
 
 
 def write(text: str = "") -> None:
-    """Print a line of data."""
-    print(printable(text))
+    """Print a line of data at once, so that a pipe sees what a command that follows a job has found."""
+    print(printable(text), flush=True)
 
 
 def say(text: str) -> None:

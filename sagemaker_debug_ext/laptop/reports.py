@@ -14,6 +14,7 @@ from typing import Any, Final
 import botocore.exceptions
 
 from sagemaker_debug_ext.local import Event, LinePrinted, StatusChanged
+from sagemaker_debug_ext.local.description import FINAL_STATUSES
 from sagemaker_debug_ext.local.layout import HOST
 
 LOG_GROUP: Final = "/aws/sagemaker/TrainingJobs"
@@ -23,6 +24,7 @@ EVENT_TYPE: Final = "SageMaker Training Job State Change"
 _LOG: Final = logging.getLogger(__name__)
 _MAX_LINES: Final = 1000  # of one PutLogEvents request
 _MAX_LINE_LENGTH: Final = 60_000
+_END_SECONDS: Final = 10.0
 
 
 class JobReports:
@@ -38,6 +40,7 @@ class JobReports:
         self._events = make_client("events")
         self._describe = describe
         self._streams: dict[str, str] = {}
+        self._ends: dict[str, threading.Event] = {}
         self._queue: queue.SimpleQueue[tuple[float, Event] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="job-reports", daemon=True)
         self._thread.start()
@@ -46,6 +49,10 @@ class JobReports:
         """Enqueue an event of a job."""
         if isinstance(event, (LinePrinted, StatusChanged)):
             self._queue.put((time.time(), event))
+
+    def wait_for_end(self, job_name: str) -> None:
+        """Wait until the last lines and the final status of an ended job are passed on, for at most ten seconds."""
+        self._end_of(job_name).wait(_END_SECONDS)
 
     def close(self) -> None:
         """Wait until all events are passed on."""
@@ -59,20 +66,28 @@ class JobReports:
             while not self._queue.empty() and len(batch) < _MAX_LINES:
                 batch.append(self._queue.get())
             is_open = None not in batch  # events of a job that ends just now may come after it
-            self._pass_on([item for item in batch if item is not None])
+            reports = [item for item in batch if item is not None]
+            self._pass_on(reports)
+            for _, event in reports:
+                if isinstance(event, StatusChanged) and event.status in FINAL_STATUSES:
+                    self._end_of(event.job_name).set()
+
+    def _end_of(self, job_name: str) -> threading.Event:
+        return self._ends.setdefault(job_name, threading.Event())
 
     def _pass_on(self, batch: list[tuple[float, Event]]) -> None:
         lines: dict[str, list[dict[str, Any]]] = {}
+        for at, event in batch:
+            if isinstance(event, LinePrinted):
+                line = {"timestamp": round(at * 1000), "message": event.text[:_MAX_LINE_LENGTH] or " "}
+                lines.setdefault(event.job_name, []).append(line)
         try:
-            for at, event in batch:
-                if isinstance(event, LinePrinted):
-                    line = {"timestamp": round(at * 1000), "message": event.text[:_MAX_LINE_LENGTH] or " "}
-                    lines.setdefault(event.job_name, []).append(line)
-                else:
-                    self._put_event(event.job_name)
             for job_name, printed in lines.items():
                 stream = self._stream(job_name)
                 self._logs.put_log_events(logGroupName=LOG_GROUP, logStreamName=stream, logEvents=printed)
+            for _, event in batch:
+                if isinstance(event, StatusChanged):
+                    self._put_event(event.job_name)
         except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError):
             _LOG.warning("reports of jobs are lost", exc_info=True)
 

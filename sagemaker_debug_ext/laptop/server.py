@@ -23,6 +23,7 @@ from sagemaker_debug_ext.laptop.iam import RoleChecks
 from sagemaker_debug_ext.laptop.objects import S3Locations, load_buckets, save_buckets
 from sagemaker_debug_ext.laptop.reports import JobReports
 from sagemaker_debug_ext.laptop.training_jobs import NAME, TrainingJobs
+from sagemaker_debug_ext.local.description import FINAL_STATUSES
 from sagemaker_debug_ext.local.plan import JobHost
 from sagemaker_debug_ext.store.backends.s3 import S3Options
 
@@ -121,7 +122,7 @@ class LaptopServer:
         self._thread.start()
         load_buckets(self._work_dir / "s3", self._s3)
         self._reports = JobReports(self.client, lambda name: self.jobs.describe({NAME: name}))
-        self._api.operations.update(self.jobs.operations)
+        self._api.operations.update(self.jobs.operations, DescribeTrainingJob=self._describe)
 
     def close(self) -> None:
         """Stop all jobs, save the S3 objects to the work folder, and stop to answer requests."""
@@ -148,6 +149,14 @@ class LaptopServer:
             environment=self.environment(),
             container=enter_namespace if self._in_namespace else None,
         )
+
+    def _describe(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Describe a job; who is told that it has ended finds its last lines in the logs."""
+        description = self.jobs.describe(request)
+        has_ended_here = description["TrainingJobStatus"] in FINAL_STATUSES and description[NAME] in self.jobs.names
+        if has_ended_here and self._reports is not None:
+            self._reports.wait_for_end(description[NAME])
+        return description
 
     def _on_event(self, event: Any) -> None:
         if self._reports is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import shutil
 import sys
@@ -64,6 +65,7 @@ STOP_GRACE_SECONDS: Final = 120.0
 _LOG: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.1
 _MAX_POLL_SECONDS: Final = 2.0
+_WAKE_SECONDS: Final = 1.0
 _SHARE_OF_TIME: Final = 0.1  # maximum share of one core for finding new files
 _TAIL_LINES: Final = 20
 
@@ -322,7 +324,7 @@ class LocalTrainingJob:
         """
         if not self._started:
             raise SMDebugRuntimeError(f"training job {self.name!r} was not started")
-        if not self._ended.wait(timeout):
+        if not self._wait_for_end(timeout):
             raise TimeoutError(f"training job {self.name!r} has not ended within {timeout} seconds")
         description = self.describe()
         if description["TrainingJobStatus"] == "Failed":
@@ -356,8 +358,20 @@ class LocalTrainingJob:
             self._evaluations.cancel()
             self._profiler_evaluations.cancel()
             self.stop()
-            self._ended.wait()
+            self._wait_for_end()
             interrupted.pop_all()
+
+    def _wait_for_end(self, timeout: float | None = None) -> bool:
+        """Wait until the job has ended, and return whether it has.
+
+        The system may give the signal of a Ctrl-C to any thread, and the main one, which handles it, sees that only
+        when it wakes. So it wakes now and then.
+        """
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._ended.wait(min(_WAKE_SECONDS, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return False
+        return True
 
     def _launch(self) -> JobProcess:
         self._shipping.check_unused()

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sagemaker_debug_ext.cli import _arguments, _output
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -50,19 +50,19 @@ def add_parser(commands: Any) -> None:
     script.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help="the script and its arguments")
 
 
-def serve(arguments: argparse.Namespace) -> int:
+def serve(arguments: argparse.Namespace) -> NoReturn:
     """Run the server until it is interrupted."""
     import signal
     import sys
-    import threading
+    import time
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # jobs are stopped, and S3 is saved
     with _server(arguments, _DEFAULT_PORT) as server:
         _output.write(server.export_lines())
         sys.stdout.flush()  # a program at the other end of a pipe waits for these lines
         _output.say(f"SageMaker runs at {server.url}; jobs and S3 lie in {arguments.work_dir}; interrupt to stop")
-        threading.Event().wait()
-    return 0
+        while True:  # a Ctrl-C that the system gives to another thread is seen when this one wakes
+            time.sleep(1)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
+import os
 import signal
 import tarfile
 import urllib.request
@@ -188,6 +190,13 @@ def test_request_when_it_is_no_json_then_is_refused(server):
         assert json.loads(response.read())["__type"] == "SerializationException"
 
 
+def interrupt(process):
+    """Send SIGINT to another thread than the main one, as the system may do with a Ctrl-C."""
+    threads = [int(name) for name in os.listdir(f"/proc/{process.pid}/task")]
+    call = ctypes.CDLL(None, use_errno=True)
+    assert call.tgkill(process.pid, max(threads), signal.SIGINT) == 0, os.strerror(ctypes.get_errno())
+
+
 def test_server_when_it_is_restarted_then_knows_jobs_and_objects(start_server, submit, wait_for):
     """A running job is stopped with the server."""
     first = start_server()
@@ -196,7 +205,7 @@ def test_server_when_it_is_restarted_then_knows_jobs_and_objects(start_server, s
     submit("kept", "print('done')", client=first.client("sagemaker"), s3=s3)
     wait_for("kept", "Completed", client=first.client("sagemaker"))
     submit("running", WAIT, client=first.client("sagemaker"), s3=s3)
-    first.process.send_signal(signal.SIGINT)
+    interrupt(first.process)
     assert first.process.wait(60) == 130
     second = start_server(work_dir=first.folder)
     found = second.client("s3").list_objects_v2(Bucket="my-bucket")["Contents"]

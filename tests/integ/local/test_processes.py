@@ -107,16 +107,19 @@ def test_process_ends_with_the_process_that_runs_it(
     assert describe_training_job("job-1", tmp_path)["TrainingJobStatus"] == "Failed"
 
 
-def test_process_is_stopped_when_the_wait_for_it_is_interrupted(make_request: MakeRequest, tmp_path: Path) -> None:
-    """Ctrl-C while waiting stops the job and goes on as an interruption."""
-    main = threading.main_thread().ident
-    assert main is not None
+@pytest.mark.parametrize("receiver", [threading.main_thread, threading.current_thread])
+def test_process_is_stopped_when_the_wait_for_it_is_interrupted(
+    make_request: MakeRequest, tmp_path: Path, receiver: Callable[[], threading.Thread]
+) -> None:
+    """Ctrl-C while waiting stops the job and goes on as an interruption, whichever thread the system gives it to."""
     # Where tests run in the background the signal may be ignored, and Python then leaves it so.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt(event: Event) -> None:
         if isinstance(event, LinePrinted):
-            signal.pthread_kill(main, signal.SIGINT)
+            thread = receiver().ident
+            assert thread is not None
+            signal.pthread_kill(thread, signal.SIGINT)
 
     try:
         with pytest.raises(KeyboardInterrupt):

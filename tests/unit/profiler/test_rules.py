@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import threading
-import time
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -284,29 +285,21 @@ def test_evaluation_when_a_process_was_killed_then_its_open_file_counts(tmp_path
     assert rule.datapoints == 29
 
 
-def test_command_when_it_follows_then_prints_findings_while_the_job_runs(tmp_path, capsys):
+def test_command_when_it_follows_then_prints_findings_while_the_job_runs(tmp_path):
     """Each finding is printed once as it comes, and the summary when the job has ended."""
-    start, minutes = 1_700_000_040, busy_job(1)
-    write_minutes(tmp_path, start, minutes)
+    write_minutes(tmp_path, 1_700_000_040, busy_job(1))
     words = ["--rule", "CPUBottleneck", "--parameter", "CPUBottleneck_patience=10"]
     words += ["--parameter", "CPUBottleneck_threshold=40", "--follow"]
-    printed = []
-
-    def end_the_job():
-        deadline = time.monotonic() + 30
-        while not printed and time.monotonic() < deadline:
-            printed.append(capsys.readouterr().out)
-            printed[:] = filter(None, printed)
-            time.sleep(0.05)
+    command = [sys.executable, "-m", "sagemaker_debug_ext.cli.main", "profile", "show", str(tmp_path), *words]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=buffered) as process:
+        finding = process.stdout.readline()
         (tmp_path / "system" / "training_job_end.ts").touch()
-
-    thread = threading.Thread(target=end_the_job)
-    thread.start()
-    assert main(["profile", "show", str(tmp_path), *words]) == 1
-    thread.join()
-    assert printed[0].startswith("CPUBottleneck: ")
-    assert "UTC  GPUs waited for the CPU" in printed[0]
-    assert capsys.readouterr().out.startswith("CPUBottleneck: IssuesFound")
+        summary = process.stdout.read()
+    assert finding.startswith("CPUBottleneck: ")
+    assert "UTC  GPUs waited for the CPU" in finding
+    assert summary.startswith("CPUBottleneck: IssuesFound")
+    assert process.returncode == 1
 
 
 def test_evaluation_when_the_data_are_damaged_then_goes_on_and_says_so(golden):
