@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sagemaker_debug_ext._s3_urls import SCHEME
+from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.local.archives import files_below
 from sagemaker_debug_ext.local.paths import Locations, split_s3_uri
 from sagemaker_debug_ext.store.backends import Backend
@@ -59,6 +60,25 @@ def download(bucket: Backend, prefix: str, folder: Path) -> None:
         path = folder / info.key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bucket.read(info.key) or b"")
+
+
+def fetch(locations: Locations, uri: str, folder: Path) -> None:
+    """Copy what an S3 prefix selects to a folder: the object of that name, or all objects below it.
+
+    Raises:
+        SMDebugValueError: The prefix selects nothing.
+        StorageError: The objects cannot be fetched.
+    """
+    bucket, key = split_s3_uri(uri)
+    backend = locations.backend(f"{SCHEME}{bucket}")
+    found = [info.key for info in backend.list(key) if not info.key.endswith("/")]
+    chosen = [name for name in found if name == key or not key or name.startswith(f"{key}/")] or found
+    if not chosen:
+        raise SMDebugValueError(f"an input must have data (nothing exists at {uri!r})")
+    for name in chosen:
+        path = folder / (name[len(key) :].lstrip("/") or PurePosixPath(name).name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(backend.read(name) or b"")
 
 
 def save_buckets(folder: Path, options: S3Options) -> None:

@@ -1,4 +1,4 @@
-"""The server: SageMaker's operations on training jobs in front of moto's server for all other services."""
+"""The server: SageMaker's operations on jobs in front of moto's server for all other services."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from sagemaker_debug_ext.laptop.api import SageMakerAPI
 from sagemaker_debug_ext.laptop.containers import enter_namespace
 from sagemaker_debug_ext.laptop.iam import RoleChecks
 from sagemaker_debug_ext.laptop.objects import S3Locations, load_buckets, save_buckets
-from sagemaker_debug_ext.laptop.reports import JobReports
+from sagemaker_debug_ext.laptop.processing_jobs import ProcessingJobs
+from sagemaker_debug_ext.laptop.reports import PROCESSING, TRAINING, TUNING, JobKind, JobReports, Report
 from sagemaker_debug_ext.laptop.training_jobs import NAME, TrainingJobs
+from sagemaker_debug_ext.laptop.tuning_jobs import TuningJobs
+from sagemaker_debug_ext.local import Event
 from sagemaker_debug_ext.local.description import FINAL_STATUSES
 from sagemaker_debug_ext.local.plan import JobHost
 from sagemaker_debug_ext.store.backends.s3 import S3Options
@@ -77,9 +80,13 @@ class LaptopServer:
         self.url: Final = f"http://{host}:{self._server.server_port}"
         """The endpoint URL for clients."""
         self._s3 = S3Options(client=self.client("s3"))
+        self._reports: JobReports | None = None
         self.jobs: Final = TrainingJobs(self._work_dir, self._make_host, self._on_event, has_debugger)
         """The training jobs."""
-        self._reports: JobReports | None = None
+        self.processing_jobs: Final = ProcessingJobs(self._work_dir, self._make_host, self._report)
+        """The processing jobs."""
+        self.tuning_jobs: Final = TuningJobs(self._work_dir, self.jobs, self._report)
+        """The tuning jobs."""
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of a service of this server."""
@@ -121,12 +128,21 @@ class LaptopServer:
         (self._work_dir / "sdk-config.json").write_text(json.dumps(_NO_TELEMETRY), encoding="utf-8")
         self._thread.start()
         load_buckets(self._work_dir / "s3", self._s3)
-        self._reports = JobReports(self.client, lambda name: self.jobs.describe({NAME: name}))
-        self._api.operations.update(self.jobs.operations, DescribeTrainingJob=self._describe)
+        self._reports = JobReports(self.client, self._describe_job)
+        for table in (self.jobs, self.processing_jobs, self.tuning_jobs):
+            self._api.operations.update(table.operations)
+        self._api.operations["DescribeTrainingJob"] = self._describe
+
+    def wait(self) -> None:
+        """Wait until all jobs have ended."""
+        for table in (self.tuning_jobs, self.processing_jobs, self.jobs):
+            for name in table.names:
+                table.wait_for(name)
 
     def close(self) -> None:
         """Stop all jobs, save the S3 objects to the work folder, and stop to answer requests."""
-        self.jobs.close()
+        for table in (self.tuning_jobs, self.processing_jobs, self.jobs):
+            table.close()
         if self._reports is not None:
             self._reports.close()
             save_buckets(self._work_dir / "s3", self._s3)
@@ -155,12 +171,21 @@ class LaptopServer:
         description = self.jobs.describe(request)
         has_ended_here = description["TrainingJobStatus"] in FINAL_STATUSES and description[NAME] in self.jobs.names
         if has_ended_here and self._reports is not None:
-            self._reports.wait_for_end(description[NAME])
+            self._reports.wait_for_end(TRAINING, description[NAME])
         return description
 
-    def _on_event(self, event: Any) -> None:
+    def _describe_job(self, kind: JobKind, name: str) -> dict[str, Any]:
+        if kind is PROCESSING:
+            return self.processing_jobs.describe(name)
+        return self.tuning_jobs.describe(name) if kind is TUNING else self.jobs.describe({NAME: name})
+
+    def _on_event(self, event: Event) -> None:
         if self._reports is not None:
-            self._reports.put(event)
+            self._reports.put_event(event)
+
+    def _report(self, report: Report) -> None:
+        if self._reports is not None:
+            self._reports.put(report)
 
 
 def _make_api() -> SageMakerAPI:

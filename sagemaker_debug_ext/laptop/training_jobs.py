@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,29 +11,29 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import DebugExtError, RequestValidationError, TrainingJobError
 from sagemaker_debug_ext.laptop.api import APIError, Operation
+from sagemaker_debug_ext.laptop.records import Listing, check, required_name
 from sagemaker_debug_ext.local import Event, LocalTrainingJob, describe_training_job
 from sagemaker_debug_ext.local.description import FINAL_STATUSES, job_folder
 from sagemaker_debug_ext.local.plan import JobHost
+from sagemaker_debug_ext.local.process import LineReader
 from sagemaker_debug_ext.requests.checks import check_training_job_request
 
 NAME: Final = "TrainingJobName"
-MAX_RESULTS: Final = 100
 STOP_SECONDS: Final = 10.0
 """Time that a job gets to shut down when the server ends."""
 
 _CLOSED_MEMBERS: Final = ("DebugHookConfig", "DebugRuleConfigurations", "ProfilerRuleConfigurations")
 """Members that AWS refuses for accounts without access to the Debugger service."""
 
-_SUMMARY: Final = (
-    "TrainingJobName",
-    "TrainingJobArn",
-    "CreationTime",
-    "TrainingEndTime",
-    "LastModifiedTime",
-    "TrainingJobStatus",
-    "SecondaryStatus",
+_UPDATABLE: Final = ("ProfilerConfig", "ResourceConfig", "RemoteDebugConfig")
+_LISTING: Final = Listing(
+    name=NAME,
+    status="TrainingJobStatus",
+    end="TrainingEndTime",
+    arn="TrainingJobArn",
+    others=("SecondaryStatus",),
+    result="TrainingJobSummaries",
 )
-_SORT_KEYS: Final = {"Name": NAME, "CreationTime": "CreationTime", "Status": "TrainingJobStatus"}
 
 
 class TrainingJobs:
@@ -68,6 +68,8 @@ class TrainingJobs:
             "DescribeTrainingJob": self.describe,
             "ListTrainingJobs": self.list,
             "StopTrainingJob": self.stop,
+            "UpdateTrainingJob": self.update,
+            "DeleteTrainingJob": self.delete,
         }
 
     @property
@@ -76,8 +78,12 @@ class TrainingJobs:
         with self._lock:
             return list(self._jobs)
 
-    def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def create(self, request: Mapping[str, Any], **members: Any) -> dict[str, Any]:
         """Start a training job.
+
+        Args:
+            request: The request.
+            members: More members for its description.
 
         Raises:
             APIError: The request is not valid, or the name is in use.
@@ -95,6 +101,7 @@ class TrainingJobs:
                 request, self._work_dir, on_event=self._on_event, host=self._make_host(name), check=False
             )
             job.start()
+            job.update(**members)
         except DebugExtError as error:
             raise APIError("ValidationException", str(error)) from error
         with self._lock:
@@ -107,7 +114,7 @@ class TrainingJobs:
         Raises:
             APIError: There is no such job.
         """
-        name = _required_name(request)
+        name = required_name(request, NAME)
         with self._lock:
             job = self._jobs.get(name)
         if job is not None:
@@ -123,20 +130,7 @@ class TrainingJobs:
         Raises:
             APIError: A parameter is not valid.
         """
-        order = request.get("SortBy", "CreationTime")
-        if order not in _SORT_KEYS:
-            raise APIError("ValidationException", f"SortBy must be one of {', '.join(_SORT_KEYS)} (got {order!r})")
-        key = _SORT_KEYS[order]
-        found = [description for description in self._descriptions() if _is_wanted(description, request)]
-        found.sort(key=lambda description: description[key], reverse=request.get("SortOrder") != "Ascending")
-        size = int(request.get("MaxResults", 10))
-        if not 1 <= size <= MAX_RESULTS:
-            raise APIError("ValidationException", f"MaxResults must be 1 to {MAX_RESULTS} (got {size})")
-        start = _parse_token(request.get("NextToken", "0"))
-        page = found[start : start + size]
-        summaries = [{name: job[name] for name in _SUMMARY if name in job} for job in page]
-        more = {"NextToken": str(start + size)} if start + size < len(found) else {}
-        return {"TrainingJobSummaries": summaries, **more}
+        return _LISTING.page(self._descriptions(), request)
 
     def stop(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Stop a training job.
@@ -151,17 +145,60 @@ class TrainingJobs:
             raise APIError("ValidationException", f"The request was rejected because the training job is {status}")
         return {}
 
-    def wait(self) -> None:
-        """Wait until all jobs of this server have ended."""
-        for name in self.names:
-            with contextlib.suppress(TrainingJobError):  # a failed job has ended, too
-                self._jobs[name].wait()
+    def update(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Change a running training job: its profiler, its resources or its remote access.
+
+        Raises:
+            APIError: There is no such job, it has ended, or the request is not valid.
+        """
+        check(request, "UpdateTrainingJobRequest")
+        description = self.describe(request)
+        self._refuse_debugger(request)
+        with self._lock:
+            job = self._jobs.get(request[NAME])
+        status = description["TrainingJobStatus"]
+        if job is None or status != "InProgress":
+            raise APIError("ValidationException", f"The request was rejected because the training job is {status}")
+        if "ProfilerRuleConfigurations" in request:
+            raise APIError(
+                "ValidationException", "ProfilerRuleConfigurations: this server adds no rules to running jobs"
+            )
+        changes = {name: {**description.get(name, {}), **request[name]} for name in _UPDATABLE if name in request}
+        job.update(**changes)
+        return {"TrainingJobArn": description["TrainingJobArn"]}
+
+    def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Delete a training job that has ended; its outputs on S3 are kept.
+
+        Raises:
+            APIError: There is no such job, or it runs.
+        """
+        status = self.describe(request)["TrainingJobStatus"]
+        if status not in FINAL_STATUSES:
+            raise APIError("ValidationException", f"The request was rejected because the training job is {status}")
+        with self._lock:
+            self._jobs.pop(request[NAME], None)
+        shutil.rmtree(job_folder(request[NAME], self._work_dir).root)
+        return {}
+
+    def wait_for(self, name: str) -> dict[str, Any]:
+        """Wait until a job of this server has ended, and return its description."""
+        with contextlib.suppress(TrainingJobError):  # a failed job has ended, too
+            self._jobs[name].wait()
+        return self._jobs[name].describe()
+
+    def printed_lines(self, name: str) -> Iterator[str]:
+        """Yield the lines that a job has printed."""
+        folder = job_folder(name, self._work_dir)
+        for path in (folder.stdout, folder.stderr):
+            yield from LineReader(path).read(last=True)
 
     def close(self) -> None:
         """Stop all jobs, and wait until they have ended."""
         for name in self.names:
             self._jobs[name].stop(STOP_SECONDS)
-        self.wait()
+        for name in self.names:
+            self.wait_for(name)
 
     def _refuse_debugger(self, request: Mapping[str, Any]) -> None:
         refused = [] if self._has_debugger else [member for member in _CLOSED_MEMBERS if member in request]
@@ -177,33 +214,3 @@ class TrainingJobs:
         for path in folder.iterdir() if folder.is_dir() else ():
             with contextlib.suppress(APIError):  # of a job that is being created
                 yield self.describe({NAME: path.name})
-
-
-def _required_name(request: Mapping[str, Any]) -> str:
-    name = request.get(NAME)
-    if not isinstance(name, str) or not name:
-        raise APIError("ValidationException", f"{NAME} must be the name of a training job (got {name!r})")
-    return name
-
-
-def _parse_token(token: object) -> int:
-    if not (isinstance(token, str) and token.isdecimal()):
-        raise APIError("ValidationException", f"NextToken must be that of an earlier response (got {token!r})")
-    return int(token)
-
-
-def _is_wanted(description: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
-    """Return whether a job passes the filters of a ListTrainingJobs request."""
-    times = {name: description[name] for name in ("CreationTime", "LastModifiedTime")}
-    return (
-        str(request.get("NameContains", "")).lower() in description[NAME].lower()
-        and request.get("StatusEquals", description["TrainingJobStatus"]) == description["TrainingJobStatus"]
-        and all(time >= _time(request[f"{name}After"]) for name, time in times.items() if f"{name}After" in request)
-        and all(time <= _time(request[f"{name}Before"]) for name, time in times.items() if f"{name}Before" in request)
-    )
-
-
-def _time(value: object) -> dt.datetime:
-    if not isinstance(value, (int, float)):
-        raise APIError("ValidationException", f"times must be seconds since the epoch (got {value!r})")
-    return dt.datetime.fromtimestamp(value, dt.timezone.utc)

@@ -49,12 +49,8 @@ def job_environment(
         python: The interpreter for the user's code; its folder comes first in ``PATH``.
         inherited: Variables to extend; those of this process by default.
     """
-    inherited = os.environ if inherited is None else inherited
-    environment = {name: value for name, value in inherited.items() if not name.startswith(_RESERVED)}
-    search_path = environment.get("PATH", os.defpath)
+    environment = inherited_environment(python, inherited)
     environment |= {
-        "PATH": os.pathsep.join([str(Path(python).parent), search_path]),
-        "PYTHONUNBUFFERED": "1",  # so that lines are shown as soon as they are printed
         "SAGEMAKER_BASE_DIR": str(folder.ml),
         "SAGEMAKER_JOB_NAME": request["TrainingJobName"],
         "TRAINING_JOB_NAME": request["TrainingJobName"],
@@ -68,6 +64,21 @@ def job_environment(
     environment |= _toolkit_variables(request, folder)
     environment |= folder.relocate(request.get("Environment", {}))
     return environment
+
+
+def inherited_environment(python: str, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables that a process in a container inherits here; those of other jobs are left out.
+
+    Args:
+        python: The interpreter for the user's code; its folder comes first in ``PATH``.
+        inherited: Variables to extend; those of this process by default.
+    """
+    inherited = os.environ if inherited is None else inherited
+    environment = {name: value for name, value in inherited.items() if not name.startswith(_RESERVED)}
+    return environment | {
+        "PATH": os.pathsep.join([str(Path(python).parent), environment.get("PATH", os.defpath)]),
+        "PYTHONUNBUFFERED": "1",  # so that lines are shown as soon as they are printed
+    }
 
 
 def _toolkit_variables(request: Mapping[str, Any], folder: JobFolder) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import math
 import os
@@ -43,6 +44,7 @@ from sagemaker_debug_ext.local.events import (
     StepSaved,
 )
 from sagemaker_debug_ext.local.layout import create_folders
+from sagemaker_debug_ext.local.paths import write_object
 from sagemaker_debug_ext.local.plan import JobHost, plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
 from sagemaker_debug_ext.local.profiling import LocalProfilerEvaluation, profiler_folder, start_job_sampler
@@ -50,6 +52,7 @@ from sagemaker_debug_ext.local.source import install_source
 from sagemaker_debug_ext.local.sync import ArtifactSync
 from sagemaker_debug_ext.profiler.timeline.start import timeline_environment
 from sagemaker_debug_ext.requests import artifact_paths
+from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
 from sagemaker_debug_ext.watch.evaluation import is_described
@@ -265,6 +268,14 @@ class LocalTrainingJob:
         """Return the ``describe_training_job`` response of boto3, without ``ResponseMetadata``."""
         with self._state_lock:
             return self._description.snapshot()
+
+    def update(self, **members: Any) -> None:
+        """Set members of the description; a change of ``ProfilerConfig`` also reaches the job's configuration file."""
+        with self._state_lock:
+            self._description.update(**members)
+        if self._started and "ProfilerConfig" in members:
+            content = self._folder.relocate(members["ProfilerConfig"])
+            write_object(LocalBackend(self._folder.config), "profilerconfig.json", [json.dumps(content).encode()])
 
     def start(self) -> None:
         """Prepare the job and start its entry point.

@@ -47,7 +47,20 @@ def check_processing_job_request(request: Mapping[str, Any]) -> None:
     Raises:
         RequestValidationError: The service would reject the request. The error lists all problems.
     """
-    lines = list(dict.fromkeys(_schema_problems(request, _PROCESSING_SHAPE)))
+    check_request(request, _PROCESSING_SHAPE)
+
+
+def check_request(request: Mapping[str, Any], shape: str) -> None:
+    """Validate a request of any operation against the service's model.
+
+    Args:
+        request: The request.
+        shape: Name of the request's shape in the model, such as ``CreateHyperParameterTuningJobRequest``.
+
+    Raises:
+        RequestValidationError: The service would reject the request. The error lists all problems.
+    """
+    lines = list(_text_problems(request)) or list(dict.fromkeys(_schema_problems(request, shape)))
     if lines:
         raise RequestValidationError(lines)
 

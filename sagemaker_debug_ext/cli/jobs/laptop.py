@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     with _server(arguments, 0) as server:
         command = [sys.executable, "-m", "sagemaker_debug_ext.laptop.script", *words]
         status = subprocess.run(command, env=server.environment(), check=False).returncode  # noqa: S603 - the user's script
-        server.jobs.wait()
+        server.wait()
         _report(server)
     return status
 
