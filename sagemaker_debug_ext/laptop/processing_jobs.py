@@ -41,6 +41,7 @@ _POLL_SECONDS: Final = 0.1
 _UPLOAD_SECONDS: Final = 1.0
 _GRACE_SECONDS: Final = 10.0
 _DAY: Final = 86_400
+_ASKED: Final = "asked"
 
 
 class ProcessingJobs:
@@ -234,11 +235,8 @@ class _Run:
         message = tail(self._folder.ml / "output" / "message")
         said = {"ExitMessage": shorten(message)} if message else {}
         if reason or code is None:
-            return {
-                "ProcessingJobStatus": "Stopped",
-                **said,
-                **({"FailureReason": reason} if reason != "asked" else {}),
-            }
+            why = {} if reason == _ASKED else {"FailureReason": reason}
+            return {"ProcessingJobStatus": "Stopped", **said, **why}
         if code:
             text = f"AlgorithmError: {describe_exit(code)}\n{message or tail(self._folder.stderr)}"
             return {"ProcessingJobStatus": "Failed", "FailureReason": shorten(text, keep_end=True), **said}
@@ -266,7 +264,7 @@ class _Run:
         while process.poll() is None:
             self._print(lines)
             if not reason and (self._stopped.is_set() or time.monotonic() > deadline):
-                reason = "asked" if self._stopped.is_set() else f"the job ran longer than {limit} seconds"
+                reason = _ASKED if self._stopped.is_set() else f"the job ran longer than {limit} seconds"
                 process.stop(_GRACE_SECONDS)
             if time.monotonic() > next_upload:
                 for output in self._outputs:

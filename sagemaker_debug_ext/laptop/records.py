@@ -53,12 +53,8 @@ class Listing:
         found = [description for description in descriptions if self._is_wanted(description, request)]
         found.sort(key=lambda description: description[keys[order]], reverse=request.get("SortOrder") != "Ascending")
         members = (self.name, self.arn, "CreationTime", self.end, "LastModifiedTime", self.status, *self.others)
-        return {
-            key: [{name: job[name] for name in members if name in job} for job in value]
-            if key == self.result
-            else value
-            for key, value in page_of(found, request, self.result).items()
-        }
+        summaries = [{name: job[name] for name in members if name in job} for job in found]
+        return page_of(summaries, request, self.result)
 
     def _is_wanted(self, description: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
         """Return whether a job passes the filters of a request."""

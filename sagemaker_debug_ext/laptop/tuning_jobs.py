@@ -91,8 +91,8 @@ class TuningJobs:
         if objective["MetricName"] not in {metric["Name"] for metric in metrics}:
             raise APIError(
                 "ValidationException",
-                f"MetricDefinitions must define the objective {objective['MetricName']!r}, which is read from the lines "
-                "that a job prints",
+                f"MetricDefinitions must define the objective {objective['MetricName']!r}, which is read from what "
+                "jobs print",
             )
         ranges = definition.get("HyperParameterRanges") or config.get("ParameterRanges", {})
         try:
