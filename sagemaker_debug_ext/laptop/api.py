@@ -44,17 +44,22 @@ class SageMakerAPI:
     def __init__(self, other: Application) -> None:
         self._other = other
         self.operations: dict[str, Operation] = {}
-        """The operations, by name."""
+        """The operations of SageMaker, by name."""
+        self.paths: dict[str, Operation] = {}
+        """The operations of services that take them by path, such as Batch."""
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request."""
         target = str(environ.get("HTTP_X_AMZ_TARGET", ""))
-        operation = self.operations.get(target.removeprefix(_TARGET)) if target.startswith(_TARGET) else None
+        by_path = self.paths.get(str(environ.get("PATH_INFO", "")))
+        operation = self.operations.get(target.removeprefix(_TARGET)) if target.startswith(_TARGET) else by_path
         if operation is None:
             return self._other(environ, start_response)
         status, document = _answer(operation, environ)
         content = json.dumps(document, default=_to_seconds).encode()
         headers = [("Content-Type", _CONTENT_TYPE), ("Content-Length", str(len(content)))]
+        if status is not HTTPStatus.OK:
+            headers.append(("x-amzn-ErrorType", str(document["__type"])))  # where services by path look for it
         start_response(f"{status.value} {status.phrase}", headers)
         return [content]
 

@@ -18,9 +18,12 @@ import boto3
 from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.laptop.api import SageMakerAPI
+from sagemaker_debug_ext.laptop.batch import PATHS, ServiceJobs
 from sagemaker_debug_ext.laptop.containers import enter_namespace
 from sagemaker_debug_ext.laptop.iam import RoleChecks
 from sagemaker_debug_ext.laptop.objects import S3Locations, load_buckets, save_buckets
+from sagemaker_debug_ext.laptop.pipeline_execution import StepType
+from sagemaker_debug_ext.laptop.pipelines import Pipelines
 from sagemaker_debug_ext.laptop.processing_jobs import ProcessingJobs
 from sagemaker_debug_ext.laptop.reports import PROCESSING, TRAINING, TUNING, JobKind, JobReports, Report
 from sagemaker_debug_ext.laptop.training_jobs import NAME, TrainingJobs
@@ -87,6 +90,11 @@ class LaptopServer:
         """The processing jobs."""
         self.tuning_jobs: Final = TuningJobs(self._work_dir, self.jobs, self._report)
         """The tuning jobs."""
+        self.pipelines: Final = Pipelines(
+            self._work_dir, self._step_types(), S3Locations(self._work_dir / "inputs", self._s3)
+        )
+        """The pipelines."""
+        self._service_jobs = ServiceJobs(self.jobs)
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of a service of this server."""
@@ -129,19 +137,21 @@ class LaptopServer:
         self._thread.start()
         load_buckets(self._work_dir / "s3", self._s3)
         self._reports = JobReports(self.client, self._describe_job)
-        for table in (self.jobs, self.processing_jobs, self.tuning_jobs):
+        service_jobs = self._service_jobs.operations
+        self._api.paths.update({path: service_jobs[name] for path, name in PATHS.items()})
+        for table in (self.jobs, self.processing_jobs, self.tuning_jobs, self.pipelines):
             self._api.operations.update(table.operations)
         self._api.operations["DescribeTrainingJob"] = self._describe
 
     def wait(self) -> None:
         """Wait until all jobs have ended."""
-        for table in (self.tuning_jobs, self.processing_jobs, self.jobs):
+        for table in (self.pipelines, self.tuning_jobs, self.processing_jobs, self.jobs):
             for name in table.names:
                 table.wait_for(name)
 
     def close(self) -> None:
         """Stop all jobs, save the S3 objects to the work folder, and stop to answer requests."""
-        for table in (self.tuning_jobs, self.processing_jobs, self.jobs):
+        for table in (self.pipelines, self.tuning_jobs, self.processing_jobs, self.jobs):
             table.close()
         if self._reports is not None:
             self._reports.close()
@@ -158,6 +168,38 @@ class LaptopServer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _step_types(self) -> dict[str, StepType]:
+        return {
+            "Training": StepType(
+                name=NAME,
+                create=self.jobs.create,
+                wait_for=self.jobs.wait_for,
+                stop=self.jobs.stop,
+                status="TrainingJobStatus",
+                arn="TrainingJobArn",
+                metadata="TrainingJob",
+            ),
+            "Processing": StepType(
+                name="ProcessingJobName",
+                create=self.processing_jobs.create,
+                wait_for=self.processing_jobs.wait_for,
+                stop=self.processing_jobs.stop,
+                status="ProcessingJobStatus",
+                arn="ProcessingJobArn",
+                metadata="ProcessingJob",
+            ),
+            "Tuning": StepType(
+                name="HyperParameterTuningJobName",
+                create=self.tuning_jobs.create,
+                wait_for=self.tuning_jobs.wait_for,
+                stop=self.tuning_jobs.stop,
+                status="HyperParameterTuningJobStatus",
+                arn="HyperParameterTuningJobArn",
+                metadata="TuningJob",
+                max_name=32,
+            ),
+        }
 
     def _make_host(self, name: str) -> JobHost:
         return JobHost(

@@ -40,6 +40,7 @@ _LISTING: Final = Listing(
     result="HyperParameterTuningJobSummaries",
 )
 _COUNTERS: Final = {"Completed": "Completed", "Stopped": "Stopped", "Failed": "NonRetryableError"}
+_RESOURCES: Final = "HyperParameterTuningResourceConfig"
 _NOT_OF_JOBS: Final = ("DefinitionName", "TuningObjective", "HyperParameterRanges", "StaticHyperParameters")
 
 
@@ -251,6 +252,8 @@ class _Run:
 
     def _request(self, name: str, values: Mapping[str, str]) -> dict[str, Any]:
         definition = {key: value for key, value in self._definition.items() if key not in _NOT_OF_JOBS}
+        if _RESOURCES in definition:
+            definition["ResourceConfig"] = _resources(definition.pop(_RESOURCES))
         return {
             **definition,
             TRAINING_NAME: name,
@@ -308,6 +311,12 @@ def _definition(request: Mapping[str, Any]) -> Mapping[str, Any]:
     if "WarmStartConfig" in request:
         raise APIError("ValidationException", "WarmStartConfig: this server starts no tuning job from earlier ones")
     return dict(definitions[0])
+
+
+def _resources(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the resources of a training job: those of the first choice, if the tuning job gives several."""
+    first = {**config, **(config.get("InstanceConfigs") or [{}])[0]}
+    return {key: first[key] for key in ("InstanceType", "InstanceCount", "VolumeSizeInGB") if key in first}
 
 
 def _counters(jobs: list[dict[str, Any]]) -> dict[str, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""An unmodified script of SDK v2 on the server of this machine."""
+"""Unmodified scripts of SDK v2 on the server of this machine."""
 
 from __future__ import annotations
 
@@ -29,6 +29,114 @@ job = TrainingJob.describe(estimator.latest_training_job.name)
 print(job.status, *((rule.name, rule.status) for rule in job.rules))
 """
 
+SETTINGS = """
+from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, StopTraining, rule_configs
+from sagemaker_debug_ext.sdk import TrainingJob, with_debugger
+from sagemaker.pytorch import PyTorch
+
+settings = dict(
+    entry_point="train.py",
+    source_dir="source",
+    role="arn:aws:iam::123456789012:role/Trainer",
+    framework_version="1.12.0",
+    py_version="py38",
+    instance_count=1,
+    instance_type="ml.m5.large",
+    rules=[Rule.sagemaker(rule_configs.tree_depth(), rule_parameters={"depth": "0"}, actions=StopTraining())],
+    debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
+    self_managed=SelfManaged(poll_seconds=1),
+)
+
+
+def show(name):
+    job = TrainingJob.describe(name)
+    print("job", job.status, *((rule.name, rule.status) for rule in job.rules))
+
+
+def name_of(arn):
+    return arn.rpartition("/")[2]
+"""
+
+TUNE = (
+    SETTINGS
+    + """
+from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
+
+tuner = HyperparameterTuner(
+    with_debugger(PyTorch)(**settings),
+    objective_metric_name="loss",
+    objective_type="Minimize",
+    metric_definitions=[{"Name": "loss", "Regex": "loss=(.*);"}],
+    hyperparameter_ranges={"eta": ContinuousParameter(0.1, 0.5)},
+    max_jobs=2,
+    max_parallel_jobs=2,
+)
+tuner.fit(wait=True)
+for name in tuner.analytics().training_job_summaries():
+    show(name["TrainingJobName"])
+"""
+)
+
+PIPELINE = (
+    SETTINGS
+    + """
+from sagemaker.processing import ProcessingInput, ProcessingOutput, ScriptProcessor
+from sagemaker.workflow.pipeline import Pipeline
+from sagemaker.workflow.pipeline_context import PipelineSession
+from sagemaker.workflow.steps import ProcessingStep, TrainingStep
+
+session = PipelineSession()
+processor = ScriptProcessor(
+    image_uri="123456789012.dkr.ecr.us-east-1.amazonaws.com/image:1",
+    command=["python3"],
+    role=settings["role"],
+    instance_count=1,
+    instance_type="ml.m5.large",
+    sagemaker_session=session,
+)
+prepare = ProcessingStep(
+    name="Prepare",
+    step_args=processor.run(
+        code="prepare.py",
+        outputs=[ProcessingOutput(output_name="data", source="/opt/ml/processing/output")],
+        arguments=["/opt/ml/processing/output"],
+    ),
+)
+estimator = with_debugger(PyTorch)(**settings, sagemaker_session=session)
+data = prepare.properties.ProcessingOutputConfig.Outputs["data"].S3Output.S3Uri
+train = TrainingStep(name="Train", step_args=estimator.fit({"train": data}))
+pipeline = Pipeline(name="chain", steps=[train, prepare], sagemaker_session=session)
+for _ in range(2):
+    pipeline.upsert(role_arn=settings["role"])
+execution = pipeline.start()
+try:
+    execution.wait(delay=1, max_attempts=120)
+except Exception as error:
+    print("ended:", error)
+for step in execution.list_steps():
+    print(step["StepName"], step["StepStatus"])
+    if "TrainingJob" in step["Metadata"]:
+        show(name_of(step["Metadata"]["TrainingJob"]["Arn"]))
+"""
+)
+
+BATCH = (
+    SETTINGS
+    + """
+from sagemaker.aws_batch.training_queue import TrainingQueue
+import time
+
+queued = TrainingQueue("queue").submit(with_debugger(PyTorch)(**settings), inputs=None)
+while queued.describe()["status"] not in ("SUCCEEDED", "FAILED"):
+    time.sleep(1)
+print(queued.describe()["status"])
+show(name_of(queued.describe()["latestAttempt"]["serviceResourceId"]["value"]))
+"""
+)
+
+PREPARE = "import pathlib, sys; pathlib.Path(sys.argv[1], 'data.txt').write_text('7')"
+STOPPED = "job Stopped ('TreeDepth', 'IssuesFound')"
+
 
 def test_fit_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path):
     """The SDK uploads the source, follows the logs and describes the job."""
@@ -39,3 +147,26 @@ def test_fit_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path):
     assert "Stopped ('TreeDepth', 'IssuesFound')" in report.stdout
     assert "SAGEMAKER_DEBUG_EXT rule=TreeDepth status=IssuesFound" in report.stdout
     assert "asked to stop" not in report.stderr
+
+
+@pytest.mark.parametrize(
+    ("submit", "shown"),
+    [
+        (TUNE, [STOPPED, STOPPED]),
+        (PIPELINE, ["Prepare Succeeded", "Train Stopped", STOPPED]),
+        (BATCH, ["FAILED", STOPPED]),
+    ],
+    ids=["tuner", "pipeline", "batch"],
+)
+def test_script_when_jobs_are_started_by_others_then_their_rules_stop_them(tmp_path, submit, shown):
+    """Each job of a tuner, of a pipeline and of a queue is watched, and the SDK finds what it asks for."""
+    for package in ("moto", "flask", "xgboost"):
+        pytest.importorskip(package)
+    if submit is BATCH:
+        for package in ("sagemaker.aws_batch", "nest_asyncio"):
+            pytest.importorskip(package)
+    (tmp_path / "prepare.py").write_text(PREPARE)
+    report = submit_to_laptop(tmp_path, submit)
+    assert report.returncode == 0, report.stderr
+    found = [line for line in report.stdout.splitlines() if line.startswith(("job ", "Prepare", "Train ", "FAILED"))]
+    assert sorted(found) == sorted(shown), report.stdout + report.stderr
