@@ -39,6 +39,9 @@ MAX_VARIABLES: Final = 16
 
 VERSION: Final = 1
 
+DEFAULT_INTERVAL_MILLIS: Final = 500
+"""Milliseconds between samples of a machine, where a request says nothing."""
+
 _MAX_JSON_BYTES: Final = 1 << 20
 _CODING: Final = "1"
 _HEADER: Final = re.compile(r"1\.(?P<count>[0-9]{1,2})\.(?P<checksum>[0-9a-f]{8})\.")
@@ -84,6 +87,26 @@ class ActionOptions:
 
 
 @attrs.frozen(kw_only=True)
+class JobProfile:
+    """How the machines and processes of a job are profiled.
+
+    Args:
+        job_name: Name of the job.
+        location: S3 location of the folder ``profiler-output``.
+        config: The member ``ProfilerConfig`` of a request.
+    """
+
+    job_name: str
+    location: str
+    config: Mapping[str, Any]
+
+    @property
+    def interval_millis(self) -> int:
+        """Milliseconds between samples of a machine."""
+        return int(self.config.get("ProfilingIntervalInMilliseconds", DEFAULT_INTERVAL_MILLIS))
+
+
+@attrs.frozen(kw_only=True)
 class JobSpec:
     """The settings of a self-managed job.
 
@@ -91,6 +114,8 @@ class JobSpec:
         hook: The member ``DebugHookConfig`` of a request.
         rules: The members ``DebugRuleConfigurations``, without images.
         tensorboard: The member ``TensorBoardOutputConfig``; None without TensorBoard data.
+        profiler: The member ``ProfilerConfig``; None if the job is not profiled.
+        profiler_rules: The members ``ProfilerRuleConfigurations``, without images.
         output_path: S3 location for the artifacts of the job.
         watch: Where and how rules are evaluated.
         actions: How actions are carried out.
@@ -99,6 +124,8 @@ class JobSpec:
     hook: Mapping[str, Any]
     rules: Sequence[Mapping[str, Any]] = ()
     tensorboard: Mapping[str, Any] | None = None
+    profiler: Mapping[str, Any] | None = None
+    profiler_rules: Sequence[Mapping[str, Any]] = ()
     output_path: str | None = None
     watch: WatchOptions = WatchOptions()
     actions: ActionOptions = ActionOptions()
@@ -110,6 +137,8 @@ class JobSpec:
             "hook": dict(self.hook),
             "rules": [dict(rule) for rule in self.rules],
             "tensorboard": None if self.tensorboard is None else dict(self.tensorboard),
+            "profiler": None if self.profiler is None else dict(self.profiler),
+            "profiler_rules": [dict(rule) for rule in self.profiler_rules],
             "output": self.output_path,
             "watch": _changed(self.watch),
             "act": _changed(self.actions),
@@ -131,11 +160,19 @@ class JobSpec:
             return None
         return f"{self.tensorboard['S3OutputPath'].rstrip('/')}/{job_name}/tensorboard-output"
 
+    def profile(self, job_name: str) -> JobProfile | None:
+        """Return how a job is profiled; None if it is not."""
+        if self.profiler is None:
+            return None
+        path = self.profiler.get("S3OutputPath") or self.output_path or self.hook["S3OutputPath"]
+        location = f"{path.rstrip('/')}/{job_name}/profiler-output"
+        return JobProfile(job_name=job_name, location=location, config=self.profiler)
+
     def rule_locations(self, job_name: str) -> dict[str, str | None]:
         """Return the S3 location of the results of each rule, by its name."""
         outputs = {
             rule["RuleConfigurationName"]: rule.get("S3OutputPath", self.output_path or self.hook["S3OutputPath"])
-            for rule in self.rules
+            for rule in (*self.rules, *self.profiler_rules)
         }
         return {name: f"{path.rstrip('/')}/{job_name}/rule-output/{name}" for name, path in outputs.items()}
 
@@ -166,6 +203,8 @@ class JobSpec:
             hook=document["hook"],
             rules=tuple(document.get("rules", ())),
             tensorboard=document.get("tensorboard"),
+            profiler=document.get("profiler"),
+            profiler_rules=tuple(document.get("profiler_rules", ())),
             output_path=document.get("output"),
             watch=_options(WatchOptions, document, "watch"),
             actions=_options(ActionOptions, document, "act"),

@@ -228,7 +228,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         """Create a hook from the content of a hook configuration file."""
         hook = cls(**configuration.arguments())
         configuration.log_warnings()
-        hook._watcher.options = None if hook.dry_run else configuration.watch
+        if not hook.dry_run:
+            hook._watcher.configure(configuration.watch, configuration.profile)
         for settings in configuration.collections:
             settings.apply_to(hook.get_collection(settings.name))
         return hook

@@ -21,9 +21,10 @@ from sagemaker_debug_ext.local.archives import files_below
 from sagemaker_debug_ext.local.description import check_job_name, job_arn, shorten
 from sagemaker_debug_ext.local.environment import inherited_environment
 from sagemaker_debug_ext.local.layout import HOST, JobFolder
-from sagemaker_debug_ext.local.paths import Locations, write_object
+from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.local.plan import JobHost
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
+from sagemaker_debug_ext.store.folder_sync import write_object
 
 NAME: Final = "ProcessingJobName"
 FINAL: Final = frozenset({"Completed", "Failed", "Stopped"})

@@ -24,12 +24,13 @@ from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, TrainingJobError
 from sagemaker_debug_ext.local.events import Event, EventHandler, IssueFound, StatusChanged
 from sagemaker_debug_ext.local.job import LocalTrainingJob, run_training_job
-from sagemaker_debug_ext.local.paths import Locations, write_object
+from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.local.source import upload_source
 from sagemaker_debug_ext.requests import training_job_request
 from sagemaker_debug_ext.requests.checks import check_training_job_request
 from sagemaker_debug_ext.rules import Issue
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.folder_sync import write_object
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial

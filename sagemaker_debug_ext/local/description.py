@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.local.layout import JobFolder
-from sagemaker_debug_ext.local.paths import write_object
 from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.store.folder_sync import write_object
 
 MAX_REASON_LENGTH: Final = 1024
 """Maximum length of SageMaker's ``FailureReason`` and ``StatusDetails``."""

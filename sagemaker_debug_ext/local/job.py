@@ -44,7 +44,6 @@ from sagemaker_debug_ext.local.events import (
     StepSaved,
 )
 from sagemaker_debug_ext.local.layout import create_folders
-from sagemaker_debug_ext.local.paths import write_object
 from sagemaker_debug_ext.local.plan import JobHost, plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
 from sagemaker_debug_ext.local.profiling import LocalProfilerEvaluation, profiler_folder, start_job_sampler
@@ -53,6 +52,7 @@ from sagemaker_debug_ext.local.sync import ArtifactSync
 from sagemaker_debug_ext.profiler.timeline.start import timeline_environment
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.store.folder_sync import write_object
 from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
 from sagemaker_debug_ext.watch.evaluation import is_described

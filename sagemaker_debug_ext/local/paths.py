@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from sagemaker_debug_ext._s3_urls import SCHEME, split_s3_url
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
-from sagemaker_debug_ext.store.backends import Backend, Buffer, open_backend
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.store.backends import Backend, open_backend
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
@@ -40,19 +39,6 @@ def split_s3_uri(uri: str) -> tuple[str, str]:
 def join_location(location: str, *parts: str) -> str:
     """Join a location and other parts with single slashes."""
     return "/".join([location.rstrip("/"), *(part.strip("/") for part in parts)])
-
-
-def write_object(backend: Backend, key: str, parts: Sequence[Buffer]) -> None:
-    """Write an object atomically.
-
-    Raises:
-        SMDebugRuntimeError: The object cannot be written, for example because the disk is full.
-    """
-    try:
-        backend.write(key, parts)
-    except OSError as error:
-        reason = error.strerror or error
-        raise SMDebugRuntimeError(f"{key!r} could not be written to {backend.url!r}: {reason}") from error
 
 
 class Locations:

@@ -20,7 +20,8 @@ from typing import Any, Final
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.local.archives import files_below, pack, unpack
 from sagemaker_debug_ext.local.layout import JobFolder
-from sagemaker_debug_ext.local.paths import Locations, join_location, write_object
+from sagemaker_debug_ext.local.paths import Locations, join_location
+from sagemaker_debug_ext.store.folder_sync import write_object
 
 PROGRAM: Final = "sagemaker_program"
 SUBMIT_DIRECTORY: Final = "sagemaker_submit_directory"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.local.archives import files_below, pack
 from sagemaker_debug_ext.local.layout import CHECKPOINTS, TENSORBOARD, TENSORS, JobFolder
-from sagemaker_debug_ext.local.paths import Locations, join_location, write_object
+from sagemaker_debug_ext.local.paths import Locations, join_location
 from sagemaker_debug_ext.requests import artifact_paths
-from sagemaker_debug_ext.store.backends import Backend, LocalBackend, ObjectInfo
+from sagemaker_debug_ext.store.backends import LocalBackend, ObjectInfo
+from sagemaker_debug_ext.store.folder_sync import FolderSync, mapped, write_object
 from sagemaker_debug_ext.store.format.keys import CLAIM_KEY, END_KEY, INDEX_PREFIX
 from sagemaker_debug_ext.store.job_end import has_ended, write_end
 
@@ -21,63 +21,6 @@ def output_path(request: Mapping[str, Any]) -> str | None:
     """Return the location for the job's model and output; None without an ``OutputDataConfig``."""
     base = request.get("OutputDataConfig", {}).get("S3OutputPath")
     return join_location(base, request["TrainingJobName"], "output") if base else None
-
-
-class FolderSync:
-    """Copies new and changed files of a folder to a back end.
-
-    Args:
-        source: The folder; it need not exist. Files whose names end in ``.tmp`` are unfinished and are skipped.
-        target: Back end for the files, under their names relative to the folder.
-    """
-
-    def __init__(self, source: Path, target: Backend) -> None:
-        self.target: Final = target
-        self._source = source
-        self._listing = LocalBackend(source)
-        self._shipped: dict[str, str] = {}
-        self._seen: dict[str, str] = {}
-
-    def ship(self, final: bool = False) -> list[ObjectInfo]:
-        """Copy new and changed files, and return them in the order of copying.
-
-        While the job runs, a file is assumed to be finished if it has not changed since the previous call.
-
-        Args:
-            final: Whether the job has ended, so that all files are finished.
-
-        Raises:
-            SMDebugRuntimeError: A file cannot be copied, for example because the disk is full. Files that were copied
-                before it are kept; the next call continues from there.
-        """
-        found = self._listing.list()
-        finished = [info for info in found if final or self._seen.get(info.key) == info.version]
-        self._seen = {info.key: info.version for info in found}
-        return self._copy(finished, from_memory=not final)
-
-    def _copy(self, found: list[ObjectInfo], from_memory: bool) -> list[ObjectInfo]:
-        changed = [info for info in found if self._shipped.get(info.key) != info.version]
-        return [info for info in changed if self._copy_one(info, from_memory)]
-
-    def _copy_one(self, info: ObjectInfo, from_memory: bool) -> bool:
-        path = self._source / info.key
-        try:
-            content = path.read_bytes() if from_memory else _mapped(path)
-        except (FileNotFoundError, IsADirectoryError):
-            return False  # removed after it was listed, or a link to a folder
-        except OSError as error:
-            raise SMDebugRuntimeError(f"{str(path)!r} could not be read: {error.strerror}") from error
-        write_object(self.target, info.key, [content])
-        self._shipped[info.key] = info.version
-        return True
-
-
-def _mapped(path: Path) -> bytes | memoryview:
-    """Return a memory map of a file, which must not be truncated while the map is in use."""
-    with path.open("rb") as file:
-        if path.stat().st_size == 0:
-            return b""
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 class TensorMirror(FolderSync):
@@ -162,7 +105,7 @@ class ArtifactSync:
             return
         earlier = self._locations.input_path(self._request[CHECKPOINTS.member]["S3Uri"])
         for name, path in files_below(earlier):
-            write_object(LocalBackend(folder), name, [_mapped(path)])
+            write_object(LocalBackend(folder), name, [mapped(path)])
 
     def ship(self, final: bool = False) -> list[ObjectInfo]:
         """Copy new files; return the copied files of the trial."""
@@ -194,13 +137,13 @@ class ArtifactSync:
         backend = self._locations.backend(location)
         if self._request["OutputDataConfig"].get("CompressionType") == "NONE":
             for key, path in files:
-                write_object(backend, f"{name}/{key}", [_mapped(path)])
+                write_object(backend, f"{name}/{key}", [mapped(path)])
             return join_location(location, name) + "/"
         archive = self._folder.root / f"{name}.tar.gz"
         try:
             with archive.open("wb") as file:
                 pack(files, file)
-            write_object(backend, archive.name, [_mapped(archive)])
+            write_object(backend, archive.name, [mapped(archive)])
         except OSError as error:
             raise SMDebugRuntimeError(f"{str(archive)!r} could not be written: {error.strerror}") from error
         finally:

@@ -50,7 +50,10 @@ class Profiling:
 
 
 def start_profiling(
-    output_path: str | os.PathLike[str], interval_millis: int = 500, node: str | None = None
+    output_path: str | os.PathLike[str],
+    interval_millis: int = 500,
+    node: str | None = None,
+    upload_to: str | None = None,
 ) -> Profiling:
     """Record how busy this machine is, and the steps of this process, until it ends or the profiling is stopped.
 
@@ -61,6 +64,7 @@ def start_profiling(
         output_path: The folder ``profiler-output``; it is created.
         interval_millis: Milliseconds between samples of the machine, from 100 to 60,000.
         node: The machine, as files name it: ``algo-`` and a number. ``SM_CURRENT_HOST`` if not given, or ``algo-1``.
+        upload_to: Another folder, such as one on S3, to which all files are copied while they are written.
 
     Raises:
         SMDebugRuntimeError: The steps of this process go to another folder.
@@ -69,9 +73,9 @@ def start_profiling(
     host = node or os.environ.get(_HOST_VARIABLE, "algo-1")
     timeline = start_timeline(output_path, host)
     try:
-        sampler = start_sampler(output_path, interval_millis, host)
+        sampler = start_sampler(output_path, interval_millis, host, upload_to)
     except MissingDependencyError as error:
-        _LOG.warning("%s; steps are timed without it", error)
+        _LOG.warning("%s; steps are timed without it%s", error, ", and nothing is copied" if upload_to else "")
         return Profiling(None, timeline)
     return Profiling(sampler, timeline)
 

@@ -21,7 +21,8 @@ from sagemaker_debug_ext.config.job_spec import (
     is_job_spec_variable,
 )
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
-from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.config.profiler import ProfilerConfig
+from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError
 from sagemaker_debug_ext.requests._problems import Problems
@@ -58,6 +59,8 @@ def build_job_spec(
     debugger_hook_config: HookSetting = None,
     rules: Iterable[Rule | ProfilerRule] | None = (),
     tensorboard_output_config: TensorBoardOutputConfig | None = None,
+    profiler_config: ProfilerConfig | None = None,
+    disable_profiler: bool | None = None,
     source_uris: Mapping[str, str] | None = None,
     self_managed: SelfManaged | bool = True,
 ) -> JobSpec:
@@ -68,20 +71,20 @@ def build_job_spec(
     Args:
         output_path: S3 location for the artifacts of the job.
         debugger_hook_config: See `debugger_request`.
-        rules: Rules on tensors.
+        rules: Rules on tensors, and profiler rules, in any order.
         tensorboard_output_config: See `debugger_request`.
+        profiler_config: See `debugger_request`. Without any profiler setting, the job is not profiled.
+        disable_profiler: See `debugger_request`.
         source_uris: See `debugger_request`.
         self_managed: How the job is watched; True means ``SelfManaged()``.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
-        RequestValidationError: The settings conflict, or need the profiler or the service.
+        RequestValidationError: The settings conflict, or need the service.
     """
     options = _to_options(self_managed)
     chosen = rules_from_sdk(rules)
     problems = Problems()
-    if any(isinstance(rule, ProfilerRule) for rule in chosen):
-        problems.add("ProfilerRuleConfigurations", "profiler rules need the service; leave them out")
     if debugger_hook_config is False:
         problems.add("DebugHookConfig", "a self-managed job needs a hook (got False); leave out self_managed instead")
     problems.raise_if_any()
@@ -92,6 +95,8 @@ def build_job_spec(
         debugger_hook_config=debugger_hook_config,
         rules=chosen,
         tensorboard_output_config=tensorboard_output_config,
+        profiler_config=profiler_config,
+        disable_profiler=disable_profiler,
         source_uris=source_uris,
         allow_region=True,
     )
@@ -107,16 +112,25 @@ def spec_of_members(request: Mapping[str, Any], self_managed: SelfManaged | None
         self_managed: How the job is watched; ``SelfManaged()`` by default.
     """
     options = self_managed or SelfManaged()
+    profiler = request.get("ProfilerConfig")
     return JobSpec(
         hook=request["DebugHookConfig"],
-        rules=tuple(
-            {name: value for name, value in rule.items() if name in _IMAGE_FREE}
-            for rule in request.get("DebugRuleConfigurations", ())
-        ),
+        rules=_without_images(request.get("DebugRuleConfigurations", ())),
         tensorboard=request.get("TensorBoardOutputConfig"),
+        profiler=None if profiler is None or profiler.get("DisableProfiler") else profiler,
+        profiler_rules=_without_images(request.get("ProfilerRuleConfigurations", ())),
         output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
         watch=options.watch_options,
         actions=options.action_options,
+    )
+
+
+def _without_images(rules: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return what a watcher reads of rules; the service's own rule, which prepares files for Studio, is left out."""
+    return tuple(
+        {name: value for name, value in rule.items() if name in _IMAGE_FREE}
+        for rule in rules
+        if rule["RuleConfigurationName"] != PROFILER_RULE_NAME
     )
 
 
@@ -126,6 +140,8 @@ def self_managed_request(
     debugger_hook_config: HookSetting = None,
     rules: Iterable[Rule | ProfilerRule] | None = (),
     tensorboard_output_config: TensorBoardOutputConfig | None = None,
+    profiler_config: ProfilerConfig | None = None,
+    disable_profiler: bool | None = None,
     source_uris: Mapping[str, str] | None = None,
     self_managed: SelfManaged | bool = True,
     max_entries: int = MAX_ENTRIES,
@@ -146,8 +162,10 @@ def self_managed_request(
     Args:
         request: The request without Debugger members.
         debugger_hook_config: See `debugger_request`.
-        rules: Rules on tensors.
+        rules: Rules on tensors, and profiler rules, in any order.
         tensorboard_output_config: See `debugger_request`.
+        profiler_config: See `debugger_request`. Without any profiler setting, the job is not profiled.
+        disable_profiler: See `debugger_request`.
         source_uris: See `debugger_request`.
         self_managed: How the job is watched; True means ``SelfManaged()``.
         max_entries: Maximum number of environment variables; tuning jobs allow `MAX_TUNING_ENTRIES`.
@@ -176,6 +194,8 @@ def self_managed_request(
             debugger_hook_config=debugger_hook_config,
             rules=rules,
             tensorboard_output_config=tensorboard_output_config,
+            profiler_config=profiler_config,
+            disable_profiler=disable_profiler,
             source_uris=source_uris,
             self_managed=options,
         )

@@ -199,9 +199,7 @@ def attach_debugger(
         allow_region=allow_region,
         rule_image_account=rule_image_account,
     )
-    return AttachedDebugger(
-        _events(client_or_session), settings, replace, source_uris, to_self_managed(self_managed, settings)
-    )
+    return AttachedDebugger(_events(client_or_session), settings, replace, source_uris, to_self_managed(self_managed))
 
 
 def _events(client_or_session: Any) -> Any:

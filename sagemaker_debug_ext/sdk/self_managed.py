@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
 if TYPE_CHECKING:
@@ -26,12 +26,11 @@ EVALUATOR_IMAGE: Final = "self-managed"
 """Shown as ``RuleEvaluatorImage``, because no image evaluates the rules."""
 
 
-def to_self_managed(self_managed: Any, settings: DebuggerSettings) -> SelfManaged | None:
+def to_self_managed(self_managed: Any) -> SelfManaged | None:
     """Return the options of an argument ``self_managed``: ``SelfManaged()`` for True, None for False.
 
     Raises:
         SMDebugTypeError: The argument is neither a boolean nor a `SelfManaged`.
-        SMDebugValueError: The settings ask for the profiler.
     """
     if self_managed is False or self_managed is None:
         return None
@@ -39,8 +38,6 @@ def to_self_managed(self_managed: Any, settings: DebuggerSettings) -> SelfManage
 
     if self_managed is not True and not isinstance(self_managed, SelfManaged):
         raise SMDebugTypeError(f"self_managed must be True, False or a SelfManaged (got {self_managed!r})")
-    if settings.asks_for_profiler:
-        raise SMDebugValueError("self-managed jobs have no profiler: leave out profiler_config and profiler rules")
     return SelfManaged() if self_managed is True else self_managed
 
 
@@ -73,6 +70,8 @@ def with_environment(
         debugger_hook_config=settings.debugger_hook_config,
         rules=settings.rules,
         tensorboard_output_config=settings.tensorboard_output_config,
+        profiler_config=settings.profiler_config,
+        disable_profiler=settings.disable_profiler,
         source_uris=source_uris,
         self_managed=options,
         max_entries=self_managed.MAX_TUNING_ENTRIES if is_tuning else self_managed.MAX_ENTRIES,
@@ -169,11 +168,20 @@ def _members(spec: JobSpec) -> dict[str, Any]:
         members["DebugRuleConfigurations"] = [{**rule, "RuleEvaluatorImage": EVALUATOR_IMAGE} for rule in spec.rules]
     if spec.tensorboard is not None:
         members["TensorBoardOutputConfig"] = dict(spec.tensorboard)
+    if spec.profiler is not None:
+        members["ProfilerConfig"] = dict(spec.profiler)
+    if spec.profiler_rules:
+        rules = [{**rule, "RuleEvaluatorImage": EVALUATOR_IMAGE} for rule in spec.profiler_rules]
+        members["ProfilerRuleConfigurations"] = rules
     return members
 
 
 def _statuses(spec: JobSpec, description: Mapping[str, Any], now: dt.datetime | None) -> dict[str, Any]:
-    if not spec.rules:
+    members = {
+        "DebugRuleEvaluationStatuses": (spec.rules, False),
+        "ProfilerRuleEvaluationStatuses": (spec.profiler_rules, True),
+    }
+    if not any(rules for rules, _ in members.values()):
         return {}
     import datetime as dt  # noqa: PLC0415
 
@@ -181,12 +189,16 @@ def _statuses(spec: JobSpec, description: Mapping[str, Any], now: dt.datetime | 
     from sagemaker_debug_ext.watch.status import WatchStatus, derive  # noqa: PLC0415
 
     status = WatchStatus.read(open_backend(spec.state_location(description["TrainingJobName"])))
-    statuses = derive(
-        [rule["RuleConfigurationName"] for rule in spec.rules],
-        description["TrainingJobStatus"],
-        status,
-        now=now or dt.datetime.now(dt.timezone.utc),
-        started_at=description.get("TrainingStartTime"),
-        ended_at=description.get("TrainingEndTime"),
-    )
-    return {"DebugRuleEvaluationStatuses": statuses} if statuses else {}
+    statuses = {
+        member: derive(
+            [rule["RuleConfigurationName"] for rule in rules],
+            description["TrainingJobStatus"],
+            status,
+            now=now or dt.datetime.now(dt.timezone.utc),
+            started_at=description.get("TrainingStartTime"),
+            ended_at=description.get("TrainingEndTime"),
+            of_profiler=of_profiler,
+        )
+        for member, (rules, of_profiler) in members.items()
+    }
+    return {member: found for member, found in statuses.items() if found}

@@ -62,7 +62,7 @@ class Listener(Protocol):
         """Handle a change of a rule's status."""
 
 
-def _now() -> dt.datetime:
+def now() -> dt.datetime:
     """Return the current time with time zone, truncated to milliseconds as in descriptions."""
     time = dt.datetime.now(dt.timezone.utc).astimezone()
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
@@ -74,7 +74,7 @@ class RuleRecord:
 
     config: Mapping[str, Any]
     status: RuleStatus = attrs.field()
-    modified_at: dt.datetime = attrs.field(factory=_now)
+    modified_at: dt.datetime = attrs.field(factory=now)
     issues: list[Issue] = attrs.field(factory=list)
     actions: list[dict[str, str]] = attrs.field(factory=list)
 
@@ -258,7 +258,7 @@ class RuleEvaluations:
     def _update(self, record: RuleRecord, status: RuleStatus) -> None:
         if self._is_abandoned:
             return
-        record.modified_at = _now()
+        record.modified_at = now()
         record.status = attrs.evolve(
             status, details=_shorten(status.details), modified_at=record.modified_at.timestamp()
         )

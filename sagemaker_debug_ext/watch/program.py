@@ -33,8 +33,15 @@ from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, Wa
 from sagemaker_debug_ext.watch.events import EventOrigin, EventSender, status_event
 from sagemaker_debug_ext.watch.lease import Lease
 from sagemaker_debug_ext.watch.metrics import sent_metrics
+from sagemaker_debug_ext.watch.profiler_rules import ProfilerRuleEvaluations, ProfilerRuleRecord
 from sagemaker_debug_ext.watch.scratch import scratch_folder
-from sagemaker_debug_ext.watch.status import HEARTBEAT_SECONDS, STATUS_KEY, VERSION, describe_rules
+from sagemaker_debug_ext.watch.status import (
+    HEARTBEAT_SECONDS,
+    STATUS_KEY,
+    VERSION,
+    describe_profiler_rules,
+    describe_rules,
+)
 from sagemaker_debug_ext.watch.storage import open_patiently
 
 if TYPE_CHECKING:
@@ -48,6 +55,9 @@ EXIT_TAKEN_OVER: Final = 3
 
 LOG_PREFIX: Final = "SAGEMAKER_DEBUG_EXT"
 """Start of the line that is printed for each change of a rule's status, for programs that watch logs."""
+
+MIN_PROFILER_POLL_SECONDS: Final = 1.0
+"""Least time between two looks for profiler data, in which each rule lists files."""
 
 _PARENT_LOOK_SECONDS: Final = 1.0
 _OTHER_WORKERS_SECONDS: Final = 5.0
@@ -97,6 +107,15 @@ class Watcher:
             fetch=self._fetch,
         )
         self._rules = RuleEvaluations(job, self, actions.handlers, spec.watch.poll_seconds)
+        profile = spec.profile(name)
+        self._profiler_rules = ProfilerRuleEvaluations(
+            name,
+            spec.profiler_rules,
+            None if profile is None else profile.location,
+            spec.rule_locations(name),
+            self._profiler_status_changed,
+            max(spec.watch.poll_seconds, MIN_PROFILER_POLL_SECONDS),
+        )
         self._previous = {name: record.status.status for name, record in self._rules.records.items()}
         self._origin = EventOrigin(
             job_name=name,
@@ -111,7 +130,10 @@ class Watcher:
         """Evaluate until every rule has ended; return the exit code."""
         with self._heartbeat():
             self._report()
-            self._rules.run()
+            self._profiler_rules.start()
+            if self._rules.records:
+                self._rules.run()
+            self._profiler_rules.join()
         if self._events is not None:
             self._events.close()
         if self._is_taken_over:
@@ -130,7 +152,7 @@ class Watcher:
         self._phase = "draining"
         others_seconds = min(seconds, _OTHER_WORKERS_SECONDS)
         # Started first, because marking the end may wait for S3.
-        timer = threading.Timer(others_seconds + seconds, self._rules.cancel, ["the training process has ended"])
+        timer = threading.Timer(others_seconds + seconds, self._cancel)
         timer.daemon = True
         timer.start()
         try:
@@ -150,6 +172,14 @@ class Watcher:
             if not has_ended(backend):
                 write_end(backend)
 
+    def finish_profiler_rules(self) -> None:
+        """Evaluate the profiler data that are there: training has ended, also if no end mark says so."""
+        self._profiler_rules.finish()
+
+    def _cancel(self) -> None:
+        self._rules.cancel("the training process has ended")
+        self._profiler_rules.finish()
+
     def metrics(self) -> dict[str, float]:
         """Return the values of the metrics that are known now, by name."""
         progress = self._rules.progress
@@ -164,10 +194,19 @@ class Watcher:
     def status_changed(self, record: RuleRecord) -> None:
         """Print a line for programs that watch logs, and report."""
         step = "" if record.status.first_issue_step is None else f" step={record.status.first_issue_step}"
-        with contextlib.suppress(OSError):  # nobody reads the log
-            print(f"{LOG_PREFIX} rule={record.name} status={record.status.status}{step} job={self._name}", flush=True)
+        self._print(record.name, f"{record.status.status}{step}")
         self._report()
         self._send_event(record)
+
+    def _profiler_status_changed(self, record: ProfilerRuleRecord) -> None:
+        if record.details:
+            LOG.info("%s: %s", record.name, record.details)
+        self._print(record.name, record.status)
+        self._report()
+
+    def _print(self, rule: str, status: str) -> None:
+        with contextlib.suppress(OSError):  # nobody reads the log
+            print(f"{LOG_PREFIX} rule={rule} status={status} job={self._name}", flush=True)
 
     def _send_event(self, record: RuleRecord) -> None:
         """Send the change of a status to EventBridge, if this is still the watcher of the job."""
@@ -184,6 +223,7 @@ class Watcher:
                 if self._is_taken_over or not self._lease.is_held():
                     self._is_taken_over = True
                     self._rules.abandon()
+                    self._profiler_rules.abandon()
                     return
                 self._sequence += 1
                 self._state.write(STATUS_KEY, [json.dumps(self._document()).encode()])
@@ -204,6 +244,7 @@ class Watcher:
             },
             "trial": {"path": self._trial, **attrs.asdict(self._rules.progress)},
             "rules": describe_rules(self._rules.records.values()),
+            "profiler_rules": describe_profiler_rules(self._profiler_rules.records),
         }
 
     @contextlib.contextmanager
@@ -274,6 +315,7 @@ def watch(
             watch_parent(watcher)
         if has_ended_training:
             watcher.mark_end()
+            watcher.finish_profiler_rules()
         with sent_metrics(name, watcher.metrics) if spec.actions.metrics else contextlib.nullcontext():
             return watcher.run()
 

@@ -13,6 +13,7 @@ from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.watch.evaluation import RuleRecord
+from sagemaker_debug_ext.watch.profiler_rules import ProfilerRuleRecord
 
 STATUS_KEY: Final = "status.json"
 VERSION: Final = 1
@@ -32,6 +33,14 @@ _TEXT: Final[JSONObject] = {"type": "string"}
 _TIME: Final[JSONObject] = {"type": "string", "format": "date-time"}
 _COUNT: Final[JSONObject] = {"type": "integer", "minimum": 0}
 _OPTIONAL_STEP: Final[JSONObject] = {"type": ["integer", "null"], "minimum": 0}
+
+_RULE_MEMBERS: Final = ["RuleConfigurationName", "RuleEvaluationStatus", "LastModifiedTime"]
+_RULE_PROPERTIES: Final[JSONObject] = {
+    "RuleConfigurationName": _TEXT,
+    "RuleEvaluationStatus": {"enum": _STATUSES},
+    "StatusDetails": _TEXT,
+    "LastModifiedTime": _TIME,
+}
 
 STATUS_SCHEMA: Final[JSONObject] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -74,12 +83,9 @@ STATUS_SCHEMA: Final[JSONObject] = {
             "type": "array",
             "items": {
                 "type": "object",
-                "required": ["RuleConfigurationName", "RuleEvaluationStatus", "LastModifiedTime"],
+                "required": _RULE_MEMBERS,
                 "properties": {
-                    "RuleConfigurationName": _TEXT,
-                    "RuleEvaluationStatus": {"enum": _STATUSES},
-                    "StatusDetails": _TEXT,
-                    "LastModifiedTime": _TIME,
+                    **_RULE_PROPERTIES,
                     "first_issue_step": _OPTIONAL_STEP,
                     "num_issues": _COUNT,
                     "num_steps": _COUNT,
@@ -87,6 +93,14 @@ STATUS_SCHEMA: Final[JSONObject] = {
                     "last_step": _OPTIONAL_STEP,
                     "actions": {"type": "array", "items": {"type": "object", "required": ["name", "outcome"]}},
                 },
+            },
+        },
+        "profiler_rules": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": _RULE_MEMBERS,
+                "properties": _RULE_PROPERTIES,
             },
         },
     },
@@ -115,9 +129,14 @@ class WatchStatus:
         return tuple(self.document["rules"])
 
     @property
+    def profiler_rules(self) -> Sequence[Mapping[str, Any]]:
+        """The profiler rules: the members of ``ProfilerRuleEvaluationStatuses``."""
+        return tuple(self.document.get("profiler_rules", ()))
+
+    @property
     def is_final(self) -> bool:
         """Whether every rule has its last status."""
-        return all(rule["RuleEvaluationStatus"] not in _OPEN for rule in self.rules)
+        return all(rule["RuleEvaluationStatus"] not in _OPEN for rule in (*self.rules, *self.profiler_rules))
 
     @classmethod
     def read(cls, backend: Backend) -> WatchStatus | None:
@@ -158,6 +177,19 @@ def describe_rules(records: Iterable[RuleRecord]) -> list[JSONObject]:
     ]
 
 
+def describe_profiler_rules(records: Iterable[ProfilerRuleRecord]) -> list[JSONObject]:
+    """Return the profiler rules as they stand in ``status.json``."""
+    return [
+        {
+            "RuleConfigurationName": record.name,
+            "RuleEvaluationStatus": record.status,
+            "StatusDetails": record.details,
+            "LastModifiedTime": record.modified_at.astimezone(dt.timezone.utc).isoformat(),
+        }
+        for record in records
+    ]
+
+
 def derive(
     rules: Sequence[str],
     job_status: str,
@@ -166,6 +198,7 @@ def derive(
     now: dt.datetime,
     started_at: dt.datetime | None,
     ended_at: dt.datetime | None = None,
+    of_profiler: bool = False,
 ) -> list[dict[str, Any]]:
     """Return ``DebugRuleEvaluationStatuses`` for a job whose watcher may be late, silent or gone.
 
@@ -176,13 +209,14 @@ def derive(
         now: The current time.
         started_at: Start of training; None if it has not started.
         ended_at: End of training; None if it has not ended.
+        of_profiler: Whether the rules are profiler rules, whose member is ``ProfilerRuleEvaluationStatuses``.
     """
     is_final = job_status in FINAL_JOB_STATUSES
     if status is None:
         return _without_report(rules, is_final, now, started_at, ended_at)
     age = (now - status.heartbeat_at).total_seconds()
-    shown = [_as_service_describes(rule) for rule in status.rules]
-    if age <= SILENT_SECONDS or status.is_final:
+    shown = [_as_service_describes(rule) for rule in (status.profiler_rules if of_profiler else status.rules)]
+    if age <= SILENT_SECONDS:
         return shown
     for rule in shown:
         if rule["RuleEvaluationStatus"] in _OPEN:

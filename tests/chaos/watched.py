@@ -25,7 +25,7 @@ def main() -> None:
     """Train, with gradients that vanish halfway."""
     spec = decode_job_spec(os.environ)
     watcher = WatcherProcess()
-    watcher.options = spec.watch
+    watcher.configure(spec.watch)
     watcher.start()
     print(watcher._process.pid, flush=True)
     trial = SmallTrial(spec.trial_location(job_name(os.environ)))

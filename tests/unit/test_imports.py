@@ -109,7 +109,7 @@ ALLOWED = {
     "analysis": {"trials"},
     "core": {"config", "store", "trials"},
     "rules": {"config", "catalog", "store", "trials", "analysis", "compat"},
-    "watch": {"config", "store", "trials", "rules"},
+    "watch": {"config", "profiler", "store", "trials", "rules"},
     "looking": {"catalog", "profiler", "store", "trials", "rules"},
     "local": {
         "catalog",

@@ -27,7 +27,7 @@ from sagemaker_debug_ext.config.hook_options import (
     HOOK_PARAMETERS,
     HookOptions,
 )
-from sagemaker_debug_ext.config.job_spec import JobSpec, WatchOptions, decode_job_spec, job_name
+from sagemaker_debug_ext.config.job_spec import JobProfile, JobSpec, WatchOptions, decode_job_spec, job_name
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.config.text_forms import BOOLEAN, PATTERNS, REDUCTIONS, SAVE_SETTINGS, parse_text
@@ -93,12 +93,14 @@ class HookConfiguration:
         collections: The collections listed, in order, each name once.
         warnings: The parts of the file that have no effect, and why.
         watch: How the rules of the job are evaluated beside training; None if they are not.
+        profile: How the job is profiled; None if it is not, or if its platform does so.
     """
 
     options: HookOptions = attrs.field(factory=lambda: HookOptions(save_config=SaveConfig()))
     collections: tuple[CollectionSettings, ...] = ()
     warnings: tuple[str, ...] = attrs.field(default=(), eq=False)
     watch: WatchOptions | None = None
+    profile: JobProfile | None = None
 
     def log_warnings(self) -> None:
         """Log the parts of the file that have no effect; called once, by the code that makes a hook of it."""
@@ -235,8 +237,9 @@ def _parse_job_spec(spec: JobSpec, name: str, default_save_interval: int) -> Hoo
     """Make values of a job spec: the hook writes to S3 itself, where the service would upload its files."""
     configuration = parse_configuration(spec.hook, "the job spec", default_save_interval)
     tensorboard_dir = spec.tensorboard_location(name)
-    watch = spec.watch if spec.rules and spec.watch.place == "container" else None
-    return attrs.evolve(configuration, watch=watch).evolve_options(
+    has_rules = bool(spec.rules or spec.profiler_rules)
+    watch = spec.watch if has_rules and spec.watch.place == "container" else None
+    return attrs.evolve(configuration, watch=watch, profile=spec.profile(name)).evolve_options(
         out_dir=spec.trial_location(name),
         export_tensorboard=tensorboard_dir is not None,
         tensorboard_dir=tensorboard_dir,

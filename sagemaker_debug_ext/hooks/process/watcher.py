@@ -1,7 +1,7 @@
-"""The watcher of a self-managed job: a child of the first worker that evaluates the rules of the job.
+"""What runs beside a self-managed job: the profiler of each worker, and the watcher of the first one.
 
-It is a separate process, so that rules do not compete with training for the interpreter. An error of the watcher is
-logged once, and training goes on.
+The watcher evaluates the rules of the job. It is a separate process, so that rules do not compete with training for the
+interpreter. An error of the watcher is logged once, and training goes on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from sagemaker_debug_ext.config.job_spec import WatchOptions
+from sagemaker_debug_ext.config.job_spec import JobProfile, WatchOptions
 from sagemaker_debug_ext.hooks.process.fork import fork_token
+from sagemaker_debug_ext.hooks.process.profiling import JobProfiling
 
 LOG = logging.getLogger(__name__)
 
@@ -30,35 +31,49 @@ _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 
 class WatcherProcess:
-    """Starts the watcher, receives its requests to stop training, and waits for it when training ends."""
+    """Starts the profiler and the watcher, receives requests to stop training, and ends both with training."""
 
     def __init__(self) -> None:
         self.should_stop = False
         """Whether a rule has asked to stop training."""
-        self.options: WatchOptions | None = None
-        """The settings of the watcher; None starts none."""
+        self._options: WatchOptions | None = None
+        self._profiling = JobProfiling()
         self._process: subprocess.Popen[bytes] | None = None
         self._fork_token = fork_token()
 
+    def configure(self, options: WatchOptions | None, profile: JobProfile | None = None) -> None:
+        """Start the profiler, and choose how to watch.
+
+        Args:
+            options: The settings of the watcher; None starts none.
+            profile: How to profile; None does not. A process that belongs to a watcher is not profiled.
+        """
+        self._options = options
+        if profile is not None and WATCHER_VARIABLE not in os.environ:
+            self._profiling.start(profile)
+
     def start(self) -> None:
         """Start the watcher, unless it has been started or this process belongs to one."""
-        if self.options is None or self._process is not None or WATCHER_VARIABLE in os.environ:
+        if self._options is None or self._process is not None or WATCHER_VARIABLE in os.environ:
             return
         try:
-            self._launch(self.options)
+            self._launch(self._options)
         except (OSError, MemoryError, RuntimeError) as error:
             LOG.warning("no rule is evaluated, because the watcher cannot be started: %s", error)
 
     def drain(self, limit_seconds: float | None = None) -> None:
-        """Wait until the watcher has evaluated the last steps and exits.
+        """End the profiler, and wait until the watcher has evaluated the last data and exits.
 
         Args:
             limit_seconds: Maximum time if it is shorter than `drain_seconds` of the settings; 0 does not wait.
         """
-        process = self._process
-        if self.options is None or process is None or fork_token() is not self._fork_token:
+        if fork_token() is not self._fork_token:
             return
-        seconds = min(self.options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
+        self._profiling.stop()
+        process = self._process
+        if self._options is None or process is None:
+            return
+        seconds = min(self._options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
         if not seconds:
             return
         begun = time.monotonic()

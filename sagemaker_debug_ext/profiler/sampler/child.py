@@ -22,6 +22,7 @@ from sagemaker_debug_ext.profiler.sampler.gpus import find_gpus
 from sagemaker_debug_ext.profiler.sampler.loop import SamplingLoop
 from sagemaker_debug_ext.profiler.sampler.sensors import host_sources
 from sagemaker_debug_ext.profiler.sampler.settings import SamplerSettings
+from sagemaker_debug_ext.profiler.sampler.upload import uploaded
 from sagemaker_debug_ext.profiler.sampler.writer import SystemFileWriter, publish
 
 _MAX_WAIT_SECONDS: Final = 1.0
@@ -100,7 +101,10 @@ def main(arguments: Sequence[str]) -> int:
     cgroup = Cgroup.of_this_process()
     kills_before = cgroup.num_out_of_memory_kills()
     # The sampler of a process that has just ended may still be writing its last minute.
-    with exclusive_lock(settings.lock_path("sample"), _wait_for_the_one_before):
+    with (
+        exclusive_lock(settings.lock_path("sample"), _wait_for_the_one_before),
+        uploaded(settings.output_path, settings.upload_to),
+    ):
         writer = SystemFileWriter(settings.output_path, settings.node)
         fast, slow = host_sources(settings.output_path, parent_pid)
         loop = SamplingLoop(writer, settings.node, settings.interval_millis / 1000, [*fast, *find_gpus()], slow)

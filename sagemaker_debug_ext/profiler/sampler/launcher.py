@@ -25,7 +25,12 @@ _RETRY_SECONDS: Final = 1.0
 _STOP_SECONDS: Final = 10.0
 
 
-def start_sampler(output_path: str | os.PathLike[str], interval_millis: int = 500, node: str = "algo-1") -> Sampler:
+def start_sampler(
+    output_path: str | os.PathLike[str],
+    interval_millis: int = 500,
+    node: str = "algo-1",
+    upload_to: str | None = None,
+) -> Sampler:
     """Record system metrics of this machine until this process ends or the sampler is stopped.
 
     Sampling runs in a process of its own, so that it neither slows training down nor ends with a crash of it. Several
@@ -36,6 +41,7 @@ def start_sampler(output_path: str | os.PathLike[str], interval_millis: int = 50
         output_path: The folder ``profiler-output``; it is created.
         interval_millis: Milliseconds between samples, from 100 to 60,000.
         node: The machine, as the files name it: ``algo-`` and a number.
+        upload_to: Another folder, such as one on S3, to which all files below `output_path` are copied.
 
     Returns:
         The sampler, which is also a context manager that stops it.
@@ -44,7 +50,9 @@ def start_sampler(output_path: str | os.PathLike[str], interval_millis: int = 50
         SMDebugValueError: An argument is not allowed.
         MissingDependencyError: psutil is not installed.
     """
-    sampler = Sampler(SamplerSettings(output_path=output_path, interval_millis=interval_millis, node=node))
+    sampler = Sampler(
+        SamplerSettings(output_path=output_path, interval_millis=interval_millis, node=node, upload_to=upload_to)
+    )
     sampler.start()
     return sampler
 

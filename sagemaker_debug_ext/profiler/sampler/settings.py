@@ -30,6 +30,7 @@ class SamplerSettings:
         output_path: The folder ``profiler-output``.
         interval_millis: Milliseconds between samples, from 100 to 60,000.
         node: The machine, as the files name it: ``algo-`` and a number.
+        upload_to: Another folder, such as one on S3, to which all files below `output_path` are copied; None for none.
 
     Raises:
         SMDebugValueError: A value is not allowed.
@@ -38,6 +39,7 @@ class SamplerSettings:
     output_path: str = attrs.field(converter=_to_text)
     interval_millis: int = 500
     node: str = "algo-1"
+    upload_to: str | None = None
 
     def __attrs_post_init__(self) -> None:
         interval: object = self.interval_millis

@@ -9,7 +9,7 @@ from sagemaker.estimator import Estimator
 from sagemaker.session import Session
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 
-from sagemaker_debug_ext import ProfilerConfig, Rule, StopTraining, rule_configs
+from sagemaker_debug_ext import ProfilerConfig, ProfilerRule, Rule, StopTraining, rule_configs
 from sagemaker_debug_ext.config.job_spec import decode_job_spec
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.sdk import with_debugger
@@ -67,7 +67,16 @@ def test_tuner_when_self_managed_then_every_job_gets_the_settings(aws, make_sess
     assert decode_job_spec(environment).rules[0]["RuleConfigurationName"] == "VanishingGradient"
 
 
-def test_fit_when_profiler_is_asked_for_then_is_refused(session):
-    """The profiler needs the service."""
-    with pytest.raises(SMDebugValueError, match="have no profiler"):
-        make(session, profiler_config=ProfilerConfig(), self_managed=True).fit(wait=False)
+def test_fit_when_profiler_is_asked_for_then_the_job_profiles_itself(session, requests):
+    """Its settings travel with the others, and none as a member."""
+    config = ProfilerConfig(system_monitor_interval_millis=200)
+    estimator = make(
+        session, profiler_config=config, rules=[ProfilerRule.sagemaker(rule_configs.StepOutlier())], self_managed=True
+    )
+    estimator.fit(wait=False, job_name="profiled-1")
+    (request,) = requests
+    assert not {name for name in request if "Profiler" in name}
+    spec = decode_job_spec(request["Environment"])
+    assert spec.profiler["ProfilingIntervalInMilliseconds"] == 200
+    assert [rule["RuleConfigurationName"] for rule in spec.profiler_rules] == ["StepOutlier"]
+    assert estimator.latest_job_profiler_artifacts_path().endswith("/profiled-1/profiler-output")

@@ -36,13 +36,25 @@ SPEC = JobSpec(
 """A spec that takes several variables."""
 
 
-@given(HOOKS, RULES, st.none() | HOOKS, st.floats(0, 100), st.sampled_from(["direct", "cooperative", "off"]))
-def test_spec_when_encoded_and_decoded_then_equals_itself(hook, rules, tensorboard, drain, stop):
+@given(
+    HOOKS,
+    RULES,
+    st.none() | HOOKS,
+    st.none() | HOOKS,
+    RULES,
+    st.floats(0, 100),
+    st.sampled_from(["direct", "cooperative", "off"]),
+)
+def test_spec_when_encoded_and_decoded_then_equals_itself(
+    hook, rules, tensorboard, profiler, profiler_rules, drain, stop
+):
     """Every setting survives, in variables that AWS takes."""
     spec = JobSpec(
         hook=hook,
         rules=tuple(rules),
         tensorboard=tensorboard,
+        profiler=profiler,
+        profiler_rules=tuple(profiler_rules),
         watch=WatchOptions(drain_seconds=drain),
         actions=ActionOptions(stop=stop),
     )

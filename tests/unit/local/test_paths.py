@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
-from sagemaker_debug_ext.local.paths import Locations, join_location, split_s3_uri, write_object
+from sagemaker_debug_ext.local.paths import Locations, join_location, split_s3_uri
 from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.store.folder_sync import write_object
 
 BUCKETS = st.text(string.ascii_lowercase + string.digits, min_size=3, max_size=20)
 KEY_PARTS = st.text(string.printable, min_size=1, max_size=8).filter(

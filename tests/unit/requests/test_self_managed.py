@@ -8,6 +8,7 @@ import pytest
 from sagemaker_debug_ext import (
     CollectionConfig,
     DebuggerHookConfig,
+    ProfilerConfig,
     ProfilerRule,
     Rule,
     StopTraining,
@@ -109,8 +110,8 @@ def test_user_variable_when_set_then_is_kept():
         (REQUEST, {"debugger_hook_config": False}, "DebugHookConfig: a self-managed job needs a hook"),
         (
             REQUEST,
-            {"rules": [ProfilerRule.sagemaker(rule_configs.LowGPUUtilization())]},
-            "ProfilerRuleConfigurations: profiler rules need the service",
+            {"rules": [ProfilerRule.sagemaker(rule_configs.LowGPUUtilization())], "disable_profiler": True},
+            "ProfilerConfig: profiler rules must come with the profiler on",
         ),
         ({"TrainingJobName": "digits-1"}, {}, "DebugHookConfig.S3OutputPath: a location on S3 must be given"),
     ],
@@ -119,6 +120,39 @@ def test_request_when_it_cannot_be_self_managed_then_names_the_member(request_, 
     """One line for each problem, with the limit and the number."""
     with pytest.raises(RequestValidationError, match=message):
         self_managed_request(request_, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "config", "rules"),
+    [
+        ({}, None, []),
+        ({"disable_profiler": True}, None, []),
+        ({"profiler_config": ProfilerConfig(disable_profiler=True)}, None, []),
+        ({"disable_profiler": False}, {"S3OutputPath": "s3://bucket/output"}, []),
+        (
+            {"profiler_config": ProfilerConfig("s3://bucket/profiles", 100)},
+            {"S3OutputPath": "s3://bucket/profiles", "ProfilingIntervalInMilliseconds": 100},
+            [],
+        ),
+        (
+            {"rules": [ProfilerRule.sagemaker(rule_configs.StepOutlier()), *RULES]},
+            {"S3OutputPath": "s3://bucket/output"},
+            ["StepOutlier"],
+        ),
+    ],
+)
+def test_profiler_when_asked_for_then_its_settings_travel_with_the_job(settings, config, rules):
+    """Only then: a job without profiler settings is not profiled."""
+    environment = self_managed_request(REQUEST, **settings)["Environment"]
+    spec = decode_job_spec(environment)
+    assert spec.profiler == config
+    assert [rule["RuleConfigurationName"] for rule in spec.profiler_rules] == rules
+    assert len(spec.rules) == (len(RULES) if rules else 0)
+    profile = spec.profile("digits-1")
+    assert (profile is None) == (config is None)
+    if profile is not None:
+        assert profile.location == f"{config['S3OutputPath']}/digits-1/profiler-output"
+        assert profile.interval_millis == config.get("ProfilingIntervalInMilliseconds", 500)
 
 
 LARGE = DebuggerHookConfig(

@@ -10,7 +10,15 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules import RuleStatus
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.watch.evaluation import RuleRecord
-from sagemaker_debug_ext.watch.status import STATUS_KEY, STATUS_SCHEMA, WatchStatus, derive, describe_rules
+from sagemaker_debug_ext.watch.profiler_rules import ProfilerRuleRecord
+from sagemaker_debug_ext.watch.status import (
+    STATUS_KEY,
+    STATUS_SCHEMA,
+    WatchStatus,
+    derive,
+    describe_profiler_rules,
+    describe_rules,
+)
 
 START = dt.datetime(2026, 11, 23, 12, tzinfo=dt.timezone.utc)
 MINUTE = dt.timedelta(minutes=1)
@@ -70,6 +78,20 @@ def test_statuses_when_the_watcher_is_late_silent_or_gone_then_say_so(job_status
     for rule, (_, details) in zip(shown, expected, strict=True):
         assert details is None or details in rule["StatusDetails"]
         assert rule["LastModifiedTime"].tzinfo is not None
+
+
+def test_profiler_rules_when_the_watcher_is_gone_then_are_stopped_like_the_others():
+    """Each kind has its own member."""
+    record = ProfilerRuleRecord({"RuleConfigurationName": "ProfilerReport"}, modified_at=START)
+    status = WatchStatus(
+        document={**reported("IssuesFound").document, "profiler_rules": describe_profiler_rules([record])}
+    )
+    jsonschema.Draft202012Validator(STATUS_SCHEMA).validate(status.document)
+    given = {"now": START + 3 * MINUTE, "started_at": START, "ended_at": START + MINUTE}
+    (shown,) = derive(["ProfilerReport"], "Failed", status, **given, of_profiler=True)
+    assert (shown["RuleConfigurationName"], shown["RuleEvaluationStatus"]) == ("ProfilerReport", "Stopped")
+    (other,) = derive(["R0"], "Failed", status, **given)
+    assert (other["RuleConfigurationName"], other["RuleEvaluationStatus"]) == ("R0", "IssuesFound")
 
 
 def test_job_that_has_not_started_has_no_statuses():

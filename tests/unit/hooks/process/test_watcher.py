@@ -13,7 +13,7 @@ from sagemaker_debug_ext.hooks.process.watcher import WATCHER_VARIABLE, WatcherP
 @pytest.fixture
 def process():
     process = WatcherProcess()
-    process.options = WatchOptions(drain_seconds=30)
+    process.configure(WatchOptions(drain_seconds=30))
     return process
 
 
@@ -37,7 +37,7 @@ def test_start_when_no_rules_or_in_a_watcher_then_starts_nothing(process, monkey
     if is_watched:
         monkeypatch.setenv(WATCHER_VARIABLE, "1")
     else:
-        process.options = None
+        process.configure(None)
     process.start()
     process.drain()
 
