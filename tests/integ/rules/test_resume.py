@@ -118,15 +118,17 @@ def killed_jobs(tmp_path_factory, other):
     process = subprocess.Popen(
         [sys.executable, "-c", WATCH_ALL], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
-    process.stdin.writelines(f"{job.name} {job.spec.to_json()}\n" for job in jobs.values())
-    process.stdin.flush()
-    deadline = time.monotonic() + 240
-    while not all(job.is_judged() for job in jobs.values()):
-        assert process.poll() is None
-        assert time.monotonic() < deadline, [name for name, job in jobs.items() if not job.is_judged()]
-        time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    try:
+        process.stdin.writelines(f"{job.name} {job.spec.to_json()}\n" for job in jobs.values())
+        process.stdin.flush()
+        deadline = time.monotonic() + 240
+        while not all(job.is_judged() for job in jobs.values()):
+            assert process.poll() is None
+            assert time.monotonic() < deadline, [name for name, job in jobs.items() if not job.is_judged()]
+            time.sleep(0.1)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
     assert sum(not job.status().is_final for job in jobs.values()) > 20
     for job in jobs.values():
         job.write()  # what its watcher has not seen; nobody marks the end
