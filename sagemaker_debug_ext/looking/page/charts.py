@@ -10,6 +10,7 @@ import numpy as np
 
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
+from sagemaker_debug_ext.looking.page.legend import legend, line_sample
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import ThinCurve
 
@@ -283,30 +284,12 @@ def _within(marks: Sequence[Mark], x: Scale) -> list[Mark]:
 
 
 def _legend(lines: Sequence[Line]) -> Element:
-    return element(
-        "ul",
-        [
-            element(
-                "li",
-                element(
-                    "svg",
-                    element(
-                        "line",
-                        x1=0,
-                        x2=26,
-                        y1=6,
-                        y2=6,
-                        class_=f"line c{line.color % 8}" + (" faint" if line.is_faint else ""),
-                        stroke_dasharray=_DASHES[line.dash % 4],
-                    ),
-                    viewBox="0 0 26 12",
-                    aria_hidden="true",
-                ),
-                shortened(line.label),
-            )
-            for line in lines
-        ],
-        class_="legend",
+    return legend(
+        (
+            line_sample(f"line c{line.color % 8}{' faint' if line.is_faint else ''}", _DASHES[line.dash % 4]),
+            shortened(line.label),
+        )
+        for line in lines
     )
 
 

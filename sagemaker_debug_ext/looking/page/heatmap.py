@@ -15,6 +15,7 @@ from sagemaker_debug_ext.looking.codes import INFINITE, MOST_OCTAVES, NAN, NOT_S
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page import axes
 from sagemaker_debug_ext.looking.page.charts import Mark, mark_lines, mark_texts, plot_area, step_axis
+from sagemaker_debug_ext.looking.page.legend import color_sample, legend
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import ThinGrid
 
@@ -164,28 +165,12 @@ def heat_legend(scale: Scale, reference: str | None = None) -> Element:
     if scale != "share":
         special.insert(0, ("exactly zero", ZERO))
     colors = palette(scale)
-    return element(
-        "ul",
-        element("li", reference or usual),
-        [element("li", _swatch(colors[code]), text) for text, code in (*named, *special)],
-        class_="legend",
-    )
+    entries = ((color_sample(colors[code]), text) for text, code in (*named, *special))
+    return legend(entries, reference or usual)
 
 
 def _code(octaves: float) -> int:
     return 1 + 2 * round(abs(octaves) / MOST_OCTAVES * 125) + (octaves > 0)
-
-
-def _swatch(color: tuple[int, int, int, int]) -> Element:
-    red, green, blue, alpha = color
-    return element(
-        "svg",
-        element(
-            "rect", width=14, height=12, fill=f"rgb({red},{green},{blue})", fill_opacity=alpha / 255, class_="swatch"
-        ),
-        viewBox="0 0 14 12",
-        aria_hidden="true",
-    )
 
 
 def palette(scale: Scale) -> list[tuple[int, int, int, int]]:

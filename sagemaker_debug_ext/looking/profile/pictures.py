@@ -12,6 +12,7 @@ from sagemaker_debug_ext.looking.codes import NOT_SAVED
 from sagemaker_debug_ext.looking.page.axes import Scale
 from sagemaker_debug_ext.looking.page.charts import table
 from sagemaker_debug_ext.looking.page.heatmap import palette, png_address
+from sagemaker_debug_ext.looking.page.legend import class_sample, color_sample, legend
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.profile.history import PARTS, Floats, History, Worker
 from sagemaker_debug_ext.profiler.rules.base import Finding
@@ -91,7 +92,7 @@ def utilization_map(history: History, machine: str, x: Scale) -> Element:
             for place, sensor in enumerate(rows)
             if place % every == 0
         ],
-        legend=_utilization_legend(),
+        key=_utilization_legend(),
     )
 
 
@@ -114,30 +115,7 @@ def _bridge_samples(values: Floats) -> Floats:
 def _utilization_legend() -> Element:
     colors = palette("share")
     entries = [(f"{percent} %", int(_codes(np.array([percent]))[0])) for percent in (0, 25, 50, 75, 100)]
-    return element(
-        "ul",
-        [
-            element(
-                "li",
-                element(
-                    "svg",
-                    element(
-                        "rect",
-                        width=14,
-                        height=12,
-                        fill="rgb({},{},{})".format(*colors[code]),
-                        fill_opacity=colors[code][3] / 255,
-                        class_="swatch",
-                    ),
-                    viewBox="0 0 14 12",
-                    aria_hidden="true",
-                ),
-                text,
-            )
-            for text, code in (*entries, ("not sampled", NOT_SAVED))
-        ],
-        class_="legend",
-    )
+    return legend((color_sample(colors[code]), text) for text, code in (*entries, ("not sampled", NOT_SAVED)))
 
 
 def lines(title: str, unit: str, columns: Sequence[tuple[str, Floats]], history: History, x: Scale) -> Element | None:
@@ -174,8 +152,8 @@ def lines(title: str, unit: str, columns: Sequence[tuple[str, Floats]], history:
             if len(points) > 1
             else element("circle", cx=points[0][0], cy=points[0][1], r=2.5, class_=f"dot c{number % 8}")
         )
-    legend = _legend([(shortened(name), f"c{number % 8}") for number, (name, _) in enumerate(drawn)])
-    return _picture(title, inner, x, drawings, legend=legend if len(drawn) > 1 else None)
+    entries = [(class_sample(f"c{number % 8}"), shortened(name)) for number, (name, _) in enumerate(drawn)]
+    return _picture(title, inner, x, drawings, key=legend(entries) if len(drawn) > 1 else None)
 
 
 def finding_spans(findings: Sequence[Finding], x: Scale) -> Element:
@@ -241,7 +219,7 @@ def time_bars(workers: Sequence[tuple[str, Worker]]) -> Element:
     height = _TOP + size * len(shown) + 4
     title = "share of the time of each worker"
     picture = element("svg", drawings, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=title, class_="chart")
-    legend = _legend([(part, f"c{PARTS.index(part) % 8}") for part in used])
+    entries = [(class_sample(f"c{PARTS.index(part) % 8}"), part) for part in used]
     rows = [
         (shortened(name), str(worker.num_steps), *(f"{100 * worker.shares()[part]:.1f}" for part in used))
         for name, worker in shown
@@ -249,7 +227,7 @@ def time_bars(workers: Sequence[tuple[str, Worker]]) -> Element:
     return element(
         "figure",
         element("figcaption", title),
-        legend,
+        legend(entries),
         picture,
         element(
             "details",
@@ -259,7 +237,7 @@ def time_bars(workers: Sequence[tuple[str, Worker]]) -> Element:
     )
 
 
-def _picture(title: str, inner: float, x: Scale, *drawn: Child, legend: Child = None) -> Element:
+def _picture(title: str, inner: float, x: Scale, *drawn: Child, key: Child = None) -> Element:
     bottom = _TOP + inner
     picture = element(
         "svg",
@@ -270,28 +248,8 @@ def _picture(title: str, inner: float, x: Scale, *drawn: Child, legend: Child = 
         aria_label=title,
         class_="chart",
     )
-    return element("figure", element("figcaption", title), legend, picture)
+    return element("figure", element("figcaption", title), key, picture)
 
 
 def _row_name(text: str, y: float) -> Element:
     return element("text", text, x=_LABELS - 6, y=y + 4, text_anchor="end")
-
-
-def _legend(entries: Sequence[tuple[str, str]]) -> Element:
-    return element(
-        "ul",
-        [
-            element(
-                "li",
-                element(
-                    "svg",
-                    element("rect", width=14, height=12, class_=f"dot {color}"),
-                    viewBox="0 0 14 12",
-                    aria_hidden="true",
-                ),
-                name,
-            )
-            for name, color in entries
-        ],
-        class_="legend",
-    )
