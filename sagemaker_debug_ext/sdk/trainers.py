@@ -6,14 +6,18 @@ names for pipelines and plain boto3. The mixin adds the Debugger members to the 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+import attrs
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, facts_of_request, total_instances
 
+_TUNER: Final = "sagemaker.train.tuner"
 _SNAKE: Final = {
     "DebugHookConfig": "debug_hook_config",
     "DebugRuleConfigurations": "debug_rule_configurations",
@@ -106,6 +110,17 @@ class TrainerDebuggerMixin(JobAccessors):
         """Run hook and rules without the Debugger service, and return the trainer; a `SelfManaged` sets how."""
         self.self_managed = self_managed
         return self
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return an attribute; to a tuner, which copies the field `environment`, that of a self-managed job."""
+        value = super().__getattribute__(name)
+        if name != "environment" or sys._getframe(1).f_globals.get("__name__") != _TUNER:  # noqa: SLF001 - only it tells
+            return value
+        options = self._self_managed_options()
+        if options is None:
+            return value
+        facts = attrs.evolve(self._debugger_facts(), is_tuning=True)
+        return self._submit_environment(options, facts, _set_value(value))
 
     def _create_training_job_args(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         request: dict[str, Any] = super()._create_training_job_args(*args, **kwargs)  # type: ignore[misc]
