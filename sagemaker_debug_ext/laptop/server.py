@@ -20,6 +20,7 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.laptop.api import SageMakerAPI
 from sagemaker_debug_ext.laptop.batch import PATHS, ServiceJobs
 from sagemaker_debug_ext.laptop.containers import enter_namespace
+from sagemaker_debug_ext.laptop.functions import Functions
 from sagemaker_debug_ext.laptop.iam import RoleChecks
 from sagemaker_debug_ext.laptop.objects import S3Locations, load_buckets, save_buckets
 from sagemaker_debug_ext.laptop.pipeline_execution import StepType
@@ -84,6 +85,7 @@ class LaptopServer:
         """The endpoint URL for clients."""
         self._s3 = S3Options(client=self.client("s3"))
         self._reports: JobReports | None = None
+        self._functions: Functions | None = None
         self.jobs: Final = TrainingJobs(self._work_dir, self._make_host, self._on_event, has_debugger)
         """The training jobs."""
         self.processing_jobs: Final = ProcessingJobs(self._work_dir, self._make_host, self._report)
@@ -136,6 +138,7 @@ class LaptopServer:
         (self._work_dir / "sdk-config.json").write_text(json.dumps(_NO_TELEMETRY), encoding="utf-8")
         self._thread.start()
         load_buckets(self._work_dir / "s3", self._s3)
+        self._functions = Functions(self.client, self.environment())
         self._reports = JobReports(self.client, self._describe_job)
         service_jobs = self._service_jobs.operations
         self._api.paths.update({path: service_jobs[name] for path, name in PATHS.items()})
@@ -155,6 +158,8 @@ class LaptopServer:
             table.close()
         if self._reports is not None:
             self._reports.close()
+        if self._functions is not None:
+            self._functions.close()
             save_buckets(self._work_dir / "s3", self._s3)
             self._server.shutdown()
             self._thread.join()

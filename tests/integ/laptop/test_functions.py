@@ -1,0 +1,134 @@
+"""Lambda functions as targets of events on the server of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import time
+import zipfile
+
+import pytest
+
+from sagemaker_debug_ext import (
+    CollectionConfig,
+    DebuggerHookConfig,
+    Rule,
+    SelfManaged,
+    StopTraining,
+    rule_configs,
+    self_managed_request,
+)
+from sagemaker_debug_ext.template import render_template
+from support.laptop import TRAIN
+
+ROLE = "arn:aws:iam::123456789012:role/Function"
+needs_xgboost = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
+
+STOPS = """
+import boto3
+
+def handler(event, context):
+    detail = event["detail"]
+    for status in detail.get("DebugRuleEvaluationStatuses", ()):
+        if status["RuleEvaluationStatus"] == "IssuesFound":
+            boto3.client("sagemaker").stop_training_job(TrainingJobName=detail["TrainingJobName"])
+            print(f"stopped {detail['TrainingJobName']}: {status['RuleConfigurationName']}")
+"""
+"""Written for the events of the Debugger service."""
+
+FAILS = """
+def handler(event, context):
+    print("attempt", context.aws_request_id)
+    raise ValueError(event["detail"]["TrainingJobStatus"])
+"""
+
+
+@pytest.fixture
+def add_function(server):
+    """Return a function that makes a Lambda function and sends it the events that match a pattern."""
+
+    def add(name, code, pattern):
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("index.py", code)
+        iam = server.client("iam")
+        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+            iam.create_role(RoleName="Function", AssumeRolePolicyDocument="{}")
+        arn = server.client("lambda").create_function(
+            FunctionName=name,
+            Runtime="python3.12",
+            Role=ROLE,
+            Handler="index.handler",
+            Timeout=30,
+            Code={"ZipFile": archive.getvalue()},
+        )["FunctionArn"]
+        events = server.client("events")
+        events.put_rule(Name=name, EventPattern=json.dumps(pattern))
+        events.put_targets(Rule=name, Targets=[{"Id": "function", "Arn": arn}])
+
+    return add
+
+
+@pytest.fixture
+def printed_by(server):
+    """Return a function that waits until a Lambda function has printed a text, and returns all that it has printed."""
+
+    def wait(name, text):
+        logs = server.client("logs")
+        group = f"/aws/lambda/{name}"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            lines = []
+            for known in logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+                lines += logs.filter_log_events(logGroupName=known["logGroupName"])["events"]
+            found = [line["message"] for line in lines]
+            if any(text in line for line in found):
+                return found
+            time.sleep(0.2)
+        raise AssertionError(found)
+
+    return wait
+
+
+def environment_of(**settings):
+    rule = Rule.sagemaker(rule_configs.tree_depth(), rule_parameters={"depth": "0"}, actions=StopTraining())
+    request = self_managed_request(
+        {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+        rules=[rule],
+        debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
+        self_managed=SelfManaged(poll_seconds=0.5, **settings),
+    )
+    return request["Environment"]
+
+
+@needs_xgboost
+def test_function_when_written_for_the_service_then_stops_self_managed_jobs(submit, wait_for, add_function, printed_by):
+    """Only the source in the pattern of its rule is another one."""
+    add_function("stops", STOPS, {"source": ["sagemaker-debug-ext"]})
+    submit("watched", TRAIN, Environment=environment_of(stop="off"))
+    assert wait_for("watched", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
+    assert "stopped watched: TreeDepth" in printed_by("stops", "stopped")
+
+
+@needs_xgboost
+def test_stack_when_made_of_the_template_then_its_function_stops_jobs(server, submit, wait_for):
+    """The right of the job's role to stop jobs is not needed, and there is nothing to add to the stack."""
+    parameters = {"Bucket": "my-bucket", "Prefix": "output/", "JobNamePrefix": "stack-"}
+    listed = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
+    cloudformation = server.client("cloudformation")
+    cloudformation.create_stack(StackName="control", TemplateBody=render_template(), Parameters=listed)
+    submit("stack-1", TRAIN, Environment=environment_of(stop="events"))
+    assert wait_for("stack-1", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
+    cloudformation.delete_stack(StackName="control")
+
+
+def test_function_when_it_fails_then_is_repeated_twice(submit, wait_for, add_function, printed_by):
+    """Its log holds what it has printed, and the error; other targets of the rule get the event, too."""
+    add_function("fails", FAILS, {"source": ["aws.sagemaker"], "detail": {"TrainingJobName": ["seen"]}})
+    submit("seen", "print('trained')")
+    wait_for("seen", "Completed")
+    found = printed_by("fails", "ValueError: Completed")
+    assert found.count("attempt 1") >= 1
+    printed_by("fails", "attempt 3")
