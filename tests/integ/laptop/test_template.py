@@ -98,7 +98,7 @@ def test_template_when_a_stack_is_made_then_its_function_is_the_one_tested_here(
     functions = server.client("lambda").list_functions()["Functions"]
     assert {(function["Handler"], function["Runtime"]) for function in functions} == {("index.handler", "python3.13")}
     for name in ("all", "few"):
-        cloudformation.delete_stack(StackName=name)  # moto fails to send events to functions
+        cloudformation.delete_stack(StackName=name)
     assert outputs["few"] == {"TopicArn", "TrainingPolicyArn", "ReaderPolicyArn", "FailedEventsUrl"}
     assert outputs["all"] == outputs["few"] | {"TrainingKeyPolicyArn", "ReaderKeyPolicyArn"}
     inline = re.search(r"ZipFile: \|\n((?: {10}.*\n|\n)+)", render_template())[1]
