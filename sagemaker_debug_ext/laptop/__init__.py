@@ -6,7 +6,7 @@ services. The jobs run in the local runner.
 
 from __future__ import annotations
 
+from sagemaker_debug_ext.laptop.jobs.training import TrainingJobs
 from sagemaker_debug_ext.laptop.server import LaptopServer
-from sagemaker_debug_ext.laptop.training_jobs import TrainingJobs
 
 __all__ = ["LaptopServer", "TrainingJobs"]

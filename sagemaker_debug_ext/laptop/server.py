@@ -18,17 +18,17 @@ import boto3
 from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.laptop.api import SageMakerAPI
-from sagemaker_debug_ext.laptop.batch import PATHS, ServiceJobs
 from sagemaker_debug_ext.laptop.containers import enter_namespace
 from sagemaker_debug_ext.laptop.functions import Functions
 from sagemaker_debug_ext.laptop.iam import RoleChecks
+from sagemaker_debug_ext.laptop.jobs.batch import PATHS, ServiceJobs
+from sagemaker_debug_ext.laptop.jobs.pipeline_execution import StepType
+from sagemaker_debug_ext.laptop.jobs.pipelines import Pipelines
+from sagemaker_debug_ext.laptop.jobs.processing import ProcessingJobs
+from sagemaker_debug_ext.laptop.jobs.training import NAME, TrainingJobs
+from sagemaker_debug_ext.laptop.jobs.tuning import TuningJobs
 from sagemaker_debug_ext.laptop.objects import S3Locations, load_buckets, save_buckets
-from sagemaker_debug_ext.laptop.pipeline_execution import StepType
-from sagemaker_debug_ext.laptop.pipelines import Pipelines
-from sagemaker_debug_ext.laptop.processing_jobs import ProcessingJobs
 from sagemaker_debug_ext.laptop.reports import PROCESSING, TRAINING, TUNING, JobKind, JobReports, Report
-from sagemaker_debug_ext.laptop.training_jobs import NAME, TrainingJobs
-from sagemaker_debug_ext.laptop.tuning_jobs import TuningJobs
 from sagemaker_debug_ext.local import Event
 from sagemaker_debug_ext.local.description import FINAL_STATUSES
 from sagemaker_debug_ext.local.plan import JobHost

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import DebugExtError, RequestValidationError, TrainingJobError
 from sagemaker_debug_ext.laptop.api import APIError, Operation
-from sagemaker_debug_ext.laptop.records import Listing, check, required_name
+from sagemaker_debug_ext.laptop.jobs.records import Listing, check, required_name
 from sagemaker_debug_ext.local import Event, LocalTrainingJob, describe_training_job
 from sagemaker_debug_ext.local.description import FINAL_STATUSES, job_folder
 from sagemaker_debug_ext.local.plan import JobHost

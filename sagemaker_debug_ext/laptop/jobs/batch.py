@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sagemaker_debug_ext.laptop.api import APIError, Operation
-from sagemaker_debug_ext.laptop.training_jobs import NAME, TrainingJobs
+from sagemaker_debug_ext.laptop.jobs.training import NAME, TrainingJobs
 
 PATHS: Final = {
     "/v1/submitservicejob": "SubmitServiceJob",

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sagemaker_debug_ext.laptop.api import APIError, Operation
-from sagemaker_debug_ext.laptop.pipeline_execution import FINAL, PipelineExecution, StepType, order_of
-from sagemaker_debug_ext.laptop.records import Listing, Records, check, page_of
+from sagemaker_debug_ext.laptop.jobs.pipeline_execution import FINAL, PipelineExecution, StepType, order_of
+from sagemaker_debug_ext.laptop.jobs.records import Listing, Records, check, page_of
 from sagemaker_debug_ext.local.description import job_arn
 from sagemaker_debug_ext.local.paths import Locations
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.laptop.api import APIError, Operation
+from sagemaker_debug_ext.laptop.jobs.records import Listing, Records, check
 from sagemaker_debug_ext.laptop.objects import fetch
-from sagemaker_debug_ext.laptop.records import Listing, Records, check
 from sagemaker_debug_ext.laptop.reports import PROCESSING, Change, Line, Report
 from sagemaker_debug_ext.local.archives import files_below
 from sagemaker_debug_ext.local.description import check_job_name, job_arn, shorten

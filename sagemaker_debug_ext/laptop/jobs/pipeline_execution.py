@@ -16,7 +16,7 @@ import attrs
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.laptop.api import APIError
-from sagemaker_debug_ext.laptop.references import references, resolve
+from sagemaker_debug_ext.laptop.jobs.references import references, resolve
 from sagemaker_debug_ext.local.description import shorten
 
 FINAL: Final = frozenset({"Succeeded", "Failed", "Stopped"})

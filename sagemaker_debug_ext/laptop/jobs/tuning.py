@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.laptop.api import APIError, Operation
-from sagemaker_debug_ext.laptop.records import Listing, Records, check, page_of
+from sagemaker_debug_ext.laptop.jobs.records import Listing, Records, check, page_of
+from sagemaker_debug_ext.laptop.jobs.search import candidates, last_metric
+from sagemaker_debug_ext.laptop.jobs.training import NAME as TRAINING_NAME
+from sagemaker_debug_ext.laptop.jobs.training import TrainingJobs
 from sagemaker_debug_ext.laptop.reports import TUNING, Change, Report
-from sagemaker_debug_ext.laptop.search import candidates, last_metric
-from sagemaker_debug_ext.laptop.training_jobs import NAME as TRAINING_NAME
-from sagemaker_debug_ext.laptop.training_jobs import TrainingJobs
 from sagemaker_debug_ext.local.description import job_arn
 
 NAME: Final = "HyperParameterTuningJobName"

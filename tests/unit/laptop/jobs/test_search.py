@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.laptop.search import candidates, last_metric
+from sagemaker_debug_ext.laptop.jobs.search import candidates, last_metric
 
 
 def numbers(least, most, scaling):
