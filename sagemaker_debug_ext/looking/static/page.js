@@ -133,13 +133,21 @@
   }
   const namesOf = (picture) => picture.dataset.rows.split("\n");
 
+  const STRIKING_OCTAVES = 3.9; // a factor of 16, as far as colors tell
+  function isStriking(data, at, scale) {
+    const words = meaning(data, at, scale);
+    if (words === "NaN or infinite" || words === "exactly zero") return true;
+    return words.startsWith("about") && octavesOf(data[at + 3]) >= STRIKING_OCTAVES;
+  }
+  const octavesOf = (alpha) => 6 * Math.pow(alpha / 255, 1 / 0.7);
+
   function meaning(data, at, scale) {
     const [red, , blue, alpha] = data.slice(at, at + 4);
     if (alpha > 50 && alpha < 70 && Math.abs(red - blue) < 12) return "not saved";
     if (red > 200 && blue > 120) return "NaN or infinite";
     if (scale === "share") return "";
     if (red < 40 && blue > 100 && blue < 140 && alpha > 250) return "exactly zero";
-    const octaves = 6 * Math.pow(alpha / 255, 1 / 0.7);
+    const octaves = octavesOf(alpha);
     const factor = spell(Number(Math.pow(2, octaves).toPrecision(2)));
     return octaves < 0.2 ? "as usual" : `about ${red > blue ? "×" : "÷"}${factor}`;
   }
@@ -178,6 +186,32 @@
     const place = Math.min(Math.max(row, 0), found.height - 1);
     cursors.set(picture, { step: at, row: place });
     show(picture, readCells(picture, found, at, place));
+  }
+
+  // The next place that strikes: a cell that is NaN, infinite, zero or far from usual, or a marked step of a line chart.
+  async function moveToFinding(picture, direction) {
+    const [first] = windowOf(picture);
+    const cursor = cursors.get(picture);
+    if (!picture.dataset.grid) {
+      const steps = [...picture.querySelectorAll("text[data-step]")].map((mark) => Number(mark.dataset.step));
+      const beyond = steps.filter((step) => !cursor || direction * (step - cursor.step) > 0);
+      if (beyond.length) moveCursor(picture, direction * Math.min(...beyond.map((step) => direction * step)), 0);
+      return;
+    }
+    const found = await cellsOf(picture);
+    if (!found) return;
+    const [start, perColumn] = numbers(picture.dataset.grid);
+    const { width, height } = found;
+    const at = cursor || { step: first, row: -1 };
+    const column = Math.floor((at.step - start) / perColumn);
+    // Cells are counted column by column, so that one step is looked at after the other.
+    for (let place = column * height + at.row + direction; place >= 0 && place < width * height; place += direction) {
+      const row = place % height;
+      const there = Math.floor(place / height);
+      if (isStriking(found.data.data, 4 * (found.order[row] * width + there), picture.dataset.scale)) {
+        return moveCursor(picture, start + there * perColumn, row);
+      }
+    }
   }
 
   const chartOf = (event) => event.target.closest && event.target.closest("svg.chart[data-x]");
@@ -233,7 +267,8 @@
   });
   document.addEventListener("dblclick", (event) => { if (chartOf(event)) zoomTo(null); });
 
-  // Keyboard: arrows move the cursor, plus and minus zoom around it, Escape shows all steps.
+  // Keyboard: arrows move the cursor, brackets move it to the next finding, plus and minus zoom around it, Escape shows
+  // all steps.
   document.addEventListener("keydown", (event) => {
     const picture = event.target.matches && event.target.matches("svg.chart[data-x]") ? event.target : null;
     if (!picture || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -247,6 +282,8 @@
     };
     if (moves[event.key]) {
       moveCursor(picture, at.step + moves[event.key][0], at.row + moves[event.key][1]);
+    } else if (event.key === "[" || event.key === "]") {
+      moveToFinding(picture, event.key === "]" ? 1 : -1);
     } else if (event.key === "+" || event.key === "-") {
       const width = (last - first) * (event.key === "+" ? 0.5 : 2);
       zoomTo([at.step - width / 2, at.step + width / 2]);

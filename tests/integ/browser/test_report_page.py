@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.looking import write_report
+from sagemaker_debug_ext.looking.codes import NAN, ZERO
+from sagemaker_debug_ext.looking.page.document import document
+from sagemaker_debug_ext.looking.page.heatmap import heat_map
 from sagemaker_debug_ext.looking.report import ReportOptions
+from sagemaker_debug_ext.looking.thinning import thin_grid
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -153,3 +157,46 @@ def test_page_when_printed_then_the_verdict_is_on_the_first_page(open_page, tmp_
     page.emulate_media(media="print")
     playwright.expect(page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
     playwright.expect(page.locator("nav")).to_be_hidden()
+
+
+def test_brackets_when_pressed_in_a_heat_map_then_find_the_few_odd_cells_among_millions(browser, tmp_path):
+    """A spike, a zero and a NaN among ten million cells, in the order of their steps, from anywhere, forth and back."""
+    codes = np.full((4000, 2500), 1, np.uint8)
+    spike = 1 + 2 * round(4 / 6 * 125) + 1  # four octaves above usual
+    codes[3000, 400], codes[17, 1200], codes[2222, 2000] = spike, ZERO, NAN
+    cells = thin_grid(codes, range(2500), 250, 1000)
+    labels = [f"layer{edge}" for edge in cells.row_edges[:-1]]
+    path = tmp_path / "page.html"
+    path.write_text(document("odd cells", heat_map("layers", cells, labels, "start")), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.focus("svg.chart.heat")
+
+    def after(key):
+        page.keyboard.press(key)
+        page.wait_for_timeout(300)
+        return page.inner_text(".readout")
+
+    found = [after("]") for _ in range(4)]
+    assert [text.split(": ")[1] for text in found] == [
+        "about ×16",
+        "exactly zero",
+        "NaN or infinite",
+        "NaN or infinite",
+    ]
+    steps = [int("".join(filter(str.isdigit, text.partition(",")[0]))) for text in found]
+    assert [abs(step - at) <= 3 for step, at in zip(steps, (400, 1200, 2000, 2000), strict=True)] == [True] * 4
+    assert after("[") == found[1]
+    assert after("[") == found[0]
+    page.close()
+
+
+def test_brackets_when_pressed_in_a_curve_then_go_to_its_marked_steps(open_page):
+    """The steps at which rules found something."""
+    page = open_page()
+    curve = page.locator("svg.chart[data-y]").filter(has=page.locator("text[data-step]")).first
+    curve.focus()
+    page.keyboard.press("]")
+    page.wait_for_timeout(100)
+    text = curve.locator("xpath=..").locator(".readout").inner_text()
+    assert text.startswith(f"step {BROKEN_AT}:")
