@@ -8,8 +8,8 @@ evaluation. Checkpoints are no part of steps.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
 
 TRAIN: Final = "Step:ModeKeys.TRAIN"
 EVAL: Final = "Step:ModeKeys.EVAL"
@@ -22,7 +22,16 @@ CHECKPOINT: Final = "Checkpoint"
 _MIN_EVAL_NS: Final = 50_000
 """Batches that are only handed on, as by loaders that fetch one ahead, take less."""
 
-AddEvent = Callable[[str, str, int, int, Mapping[str, Any]], object]
+_MODES: Final = {phase: phase.rpartition(".")[2].lower() for phase in (TRAIN, EVAL, PREDICT)}
+
+Event: TypeAlias = tuple[str, str, int, int, Mapping[str, Any]]
+"""Phase, name, start, end and arguments."""
+
+AddEvent: TypeAlias = Callable[[str, str, int, int, Mapping[str, Any]], object]
+Defer: TypeAlias = Callable[..., object]
+
+Part: TypeAlias = tuple[str, str, int, int, Any, Any]
+"""A backward pass or an update: phase, name, start, end, and the marks of start and end."""
 
 
 class StepListener(Protocol):
@@ -48,46 +57,38 @@ class DeviceClock(Protocol):
         """Return facts about the device for a step that ends now."""
 
 
-class _Part(NamedTuple):
-    phase: str
-    name: str
-    start: int
-    end: int
-    start_mark: Any
-    end_mark: Any
-
-
 class StepTimer:
     """Turns the calls of a training loop into events; not thread-safe.
 
+    It is called several times a step, on the training thread. So it only notes times, and leaves the rest to `defer`.
+
     Args:
         add: Takes an event: phase, name, start, end and arguments.
+        defer: Takes a function that returns events, and its arguments, to call it later.
         clock: Nanoseconds that only grow.
 
     Attributes:
         listeners: Who hears of steps.
         device: The clock of a device; None without one.
+        num_steps: How many steps have ended, of all modes.
     """
 
-    def __init__(self, add: AddEvent, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(self, add: AddEvent, defer: Defer, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self._add = add
+        self._defer = defer
         self.clock = clock
+        self.num_steps = 0
         self.listeners: list[StepListener] = []
         self.device: DeviceClock | None = None
         self._numbers = {TRAIN: 0, EVAL: 0, PREDICT: 0}
         self._start: int | None = None
         self._idle_since: int | None = None
         self._loader = 0
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         self._part_start = 0
         self._start_mark: Any = None
         self._part_mark: Any = None
         self._updated: set[int] = set()
-
-    @property
-    def num_steps(self) -> int:
-        """How many steps have ended, of all modes."""
-        return sum(self._numbers.values())
 
     # --- data loader --------------------------------------------------------------------------------------------------
 
@@ -124,7 +125,7 @@ class StepTimer:
     def backward_ends(self) -> None:
         """Note the end of a backward pass."""
         end = self.clock()
-        self._parts.append(_Part(BACKWARD, "backward", self._part_start, end, self._part_mark, self._mark()))
+        self._parts.append((BACKWARD, "backward", self._part_start, end, self._part_mark, self._mark()))
 
     def update_begins(self, optimizer: object) -> None:
         """Note the beginning of an optimizer's update."""
@@ -138,7 +139,7 @@ class StepTimer:
     def update_ends(self, name: str) -> None:
         """Note the end of an optimizer's update."""
         end = self.clock()
-        self._parts.append(_Part(OPTIMIZER, name, self._part_start, end, None, self._mark()))
+        self._parts.append((OPTIMIZER, name, self._part_start, end, None, self._mark()))
 
     # --- whole steps and gaps -----------------------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class StepTimer:
             phase: `TRAIN`, `EVAL` or `PREDICT`.
             start: When it began.
         """
-        self._add(phase, phase, start, self.clock(), self._count(phase))
+        self._add(phase, phase, start, self.clock(), _facts(self._count(phase)))
 
     def step_begins(self) -> None:
         """Tell the listeners that a step begins."""
@@ -167,7 +168,7 @@ class StepTimer:
     def finish(self) -> None:
         """End the open step, if it has computed gradients, with its last part."""
         if self._parts:
-            self._close(self._parts[-1].end)
+            self._close(self._parts[-1][3])
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -177,21 +178,21 @@ class StepTimer:
     def _open(self, start: int, mark: Any = None) -> None:
         self._start, self._idle_since = start, None
         self._start_mark = self._mark() if mark is None else mark
-        self._parts.clear()
+        self._parts = []
         self._updated.clear()
         if self.listeners:
             self.step_begins()
 
     def _split(self) -> None:
         """End the open step with its last update; what came after that belongs to the next one."""
-        num_parts = max((place for place, part in enumerate(self._parts, 1) if part.phase is OPTIMIZER), default=0)
+        num_parts = max((place for place, part in enumerate(self._parts, 1) if part[0] is OPTIMIZER), default=0)
         if not num_parts:  # the update before this one has failed
             return
         later = self._parts[num_parts:]
         del self._parts[num_parts:]
-        last = self._parts[-1]
-        self._close(last.end)
-        self._open(last.end, last.end_mark)
+        _, _, _, end, _, end_mark = self._parts[-1]
+        self._close(end)
+        self._open(end, end_mark)
         self._parts += later
 
     def _close(self, end: int, is_batch_used: bool = False) -> None:
@@ -200,36 +201,50 @@ class StepTimer:
             return
         if not self._parts:
             if is_batch_used and end - start >= _MIN_EVAL_NS:
-                self._add(EVAL, EVAL, start, end, self._count(EVAL))
+                self._add(EVAL, EVAL, start, end, _facts(self._count(EVAL)))
             return
-        arguments = self._count(TRAIN)
-        before = start
-        for part in self._parts:
-            if part.phase is BACKWARD and part.start > before:
-                self._add(FORWARD, "forward", before, part.start, arguments)
-            self._add(part.phase, part.name, part.start, part.end, arguments)
-            before = part.end
+        number, parts = self._count(TRAIN), self._parts
+        self._parts = []
         if self.device is None:
-            self._add(TRAIN, TRAIN, start, end, arguments)
+            self._defer(_step_events, start, end, parts, number)
         else:
-            self._add(TRAIN, TRAIN, start, end, {**arguments, **self.device.facts(end)})
-            self.device.add(self._device_spans(), arguments)
-        self._parts.clear()
+            self._defer(_step_events, start, end, parts, number, self.device.facts(end))
+            self.device.add(_device_spans(parts, self._start_mark), _facts(number))
 
-    def _device_spans(self) -> list[tuple[str, Any, Any]]:
-        spans, before = [], self._start_mark
-        for part in self._parts:
-            if part.phase is BACKWARD:
-                spans += [("forward", before, part.start_mark), ("backward", part.start_mark, part.end_mark)]
-            else:
-                spans.append(("optimizer", before, part.end_mark))
-            before = part.end_mark
-        return spans
-
-    def _count(self, phase: str) -> dict[str, str]:
-        """Count a step that has ended, and return its facts."""
+    def _count(self, phase: str) -> int:
+        """Count a step that has ended, and return its number within its mode."""
         number = self._numbers[phase]
         self._numbers[phase] = number + 1
+        self.num_steps += 1
         for listener in self.listeners:
-            listener.step_ends(phase.rpartition(".")[2].lower(), number)
-        return {"step_num": str(number)}
+            listener.step_ends(_MODES[phase], number)
+        return number
+
+
+def _facts(number: int) -> dict[str, str]:
+    return {"step_num": str(number)}
+
+
+def _step_events(
+    start: int, end: int, parts: Sequence[Part], number: int, device_facts: Mapping[str, Any] | None = None
+) -> Iterator[Event]:
+    """Yield the events of a training step."""
+    arguments = _facts(number)
+    before = start
+    for phase, name, part_start, part_end, _, _ in parts:
+        if phase is BACKWARD and part_start > before:
+            yield FORWARD, "forward", before, part_start, arguments
+        yield phase, name, part_start, part_end, arguments
+        before = part_end
+    yield TRAIN, TRAIN, start, end, {**arguments, **(device_facts or {})}
+
+
+def _device_spans(parts: Sequence[Part], start_mark: Any) -> list[tuple[str, Any, Any]]:
+    spans, before = [], start_mark
+    for phase, _, _, _, mark, end_mark in parts:
+        if phase is BACKWARD:
+            spans += [("forward", before, mark), ("backward", mark, end_mark)]
+        else:
+            spans.append(("optimizer", before, end_mark))
+        before = end_mark
+    return spans

@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from sagemaker_debug_ext.profiler.timeline.step_timer import Event
 from sagemaker_debug_ext.profiler.timeline.trace_writer import TraceFileWriter, TraceSpan
 
 _LOG: Final = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class Timeline:
     def _begin(self) -> None:
         """Begin without events, in this process."""
         self._offset_us = (time.time_ns() - time.perf_counter_ns()) / 1000
-        self._events: deque[tuple[str, str, int, int, Mapping[str, Any]]] = deque()
+        self._events: deque[tuple[Callable[..., Iterable[Event]], tuple[Any, ...]]] = deque()
         self._writer: TraceFileWriter | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
@@ -64,7 +65,7 @@ class Timeline:
     def add(
         self, phase: str, name: str, start_ns: int, end_ns: int, arguments: Mapping[str, Any] = _NO_ARGUMENTS
     ) -> None:
-        """Add an event; it takes about a microsecond.
+        """Add an event.
 
         Args:
             phase: What kind of event it is, such as ``Step:ModeKeys.TRAIN``.
@@ -73,10 +74,19 @@ class Timeline:
             end_ns: End, likewise.
             arguments: Further facts.
         """
+        self.defer(_alone, phase, name, start_ns, end_ns, arguments)
+
+    def defer(self, events: Callable[..., Iterable[Event]], *arguments: Any) -> None:
+        """Add the events that a function returns; the writing thread calls it.
+
+        Args:
+            events: The function.
+            *arguments: Its arguments, which must not change any more.
+        """
         if len(self._events) >= _MAX_WAITING or self._has_ended:
             self.num_dropped += 1
             return
-        self._events.append((phase, name, start_ns, end_ns, arguments))
+        self._events.append((events, arguments))
         if self._thread is None:
             self._start()
 
@@ -139,8 +149,13 @@ class Timeline:
         offset_us, pid = self._offset_us, os.getpid()
         spans = []
         for _ in itertools.repeat(None, len(self._events)):
-            phase, name, start_ns, end_ns, arguments = self._events.popleft()
-            start_us = int(offset_us + start_ns / 1000)
-            duration_us = max(int(offset_us + end_ns / 1000) - start_us, 0)
-            spans.append(TraceSpan(phase, name, start_us, duration_us, {"pid": pid, **arguments}))
+            events, given = self._events.popleft()
+            for phase, name, start_ns, end_ns, arguments in events(*given):
+                start_us = int(offset_us + start_ns / 1000)
+                duration_us = max(int(offset_us + end_ns / 1000) - start_us, 0)
+                spans.append(TraceSpan(phase, name, start_us, duration_us, {"pid": pid, **arguments}))
         return spans
+
+
+def _alone(*event: Any) -> tuple[Any, ...]:
+    return (event,)

@@ -17,12 +17,16 @@ class Loop:
     def __init__(self):
         self.now = 0
         self.events = []
-        self.timer = StepTimer(self._add, lambda: self.now)
+        self.timer = StepTimer(self._add, self._add_all, lambda: self.now)
         self.optimizer = object()
 
     def _add(self, phase, name, start, end, arguments):
         step = arguments.get("step_num")
         self.events.append((phase, start // MILLISECOND, end // MILLISECOND, None if step is None else int(step)))
+
+    def _add_all(self, events, *arguments):
+        for event in events(*arguments):
+            self._add(*event)
 
     def passes(self, milliseconds):
         self.now += milliseconds * MILLISECOND
