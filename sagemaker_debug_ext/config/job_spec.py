@@ -49,12 +49,19 @@ _HEADER_LENGTH: Final = len("1.16.01234567.")
 _VARIABLE: Final = re.compile(f"{VARIABLE_PREFIX}[0-9]+")
 
 
+CLUSTER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_CLUSTER"
+"""Names the job on its cluster: ``kubernetes:jobs/NAME``, ``kubernetes:trainjobs/NAME``, ``slurm`` or ``sagemaker``."""
+
+STOP_KEY: Final = "stop.json"
+"""Below the state of a job: written by a watcher out of reach of the script, to ask it to stop."""
+
+
 @attrs.frozen(kw_only=True)
 class WatchOptions:
     """Where and how the watcher evaluates the rules of a job.
 
     Args:
-        place: ``container`` for a child process of the first worker, ``here`` for the process of the submitter.
+        place: ``container`` for a child process of the first worker, or another place; see `SelfManaged`.
         drain_seconds: Maximum time that the end of training waits for the last evaluations.
         poll_seconds: Time between two looks for new steps.
         memory_mib: Maximum memory for the data of the watcher, in MiB.

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.config._fields import is_boolean, is_positive_number, i
 from sagemaker_debug_ext.config.job_spec import ActionOptions, WatchOptions
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 
-PLACES: Final = ("container", "here")
+PLACES: Final = ("container", "here", "processing", "pod", "actor")
 CARRIERS: Final = ("environment", "channel")
 STOPS: Final = ("direct", "events", "cooperative", "off")
 
@@ -48,7 +48,9 @@ class SelfManaged:
 
     Args:
         place: Where rules are evaluated: ``container`` for a child process of the first worker, ``here`` for
-            ``sagemaker-debug self-managed watch`` on the machine of the submitter.
+            ``sagemaker-debug self-managed watch`` on the machine of the submitter, ``processing`` for a processing job
+            (see `requests.processing.watcher_job_request`), ``pod`` for a container of its own on Kubernetes, ``actor``
+            for an actor of Ray (see `watch.ray_actor.start_watcher`).
         drain_seconds: Maximum time that the end of training waits for the last evaluations; 0 does not wait.
         poll_seconds: Time between two looks for new steps; each look sends a request to S3.
         memory_mib: Maximum memory for the data of the watcher, in MiB.

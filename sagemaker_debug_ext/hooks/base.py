@@ -229,7 +229,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         hook = cls(**configuration.arguments())
         configuration.log_warnings()
         if not hook.dry_run:
-            hook._watcher.configure(configuration.watch, configuration.profile)
+            hook._watcher.configure(configuration.watch, configuration.profile, configuration.stop_location)
         for settings in configuration.collections:
             settings.apply_to(hook.get_collection(settings.name))
         return hook

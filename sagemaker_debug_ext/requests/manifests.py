@@ -11,13 +11,14 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from sagemaker_debug_ext.config.job_spec import JOB_NAME_VARIABLE
+from sagemaker_debug_ext.config.job_spec import CLUSTER_VARIABLE, JOB_NAME_VARIABLE, decode_job_spec
 from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 
 TRAINER_RUNTIME: Final = "torch-distributed"
 """The training runtime that Kubeflow Trainer installs for PyTorch."""
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_WATCHER: Final = ("python", "-m", "sagemaker_debug_ext.watch.program", "--place", "pod")
 _GRACE_SECONDS: Final = 90  # the hook waits up to a minute for the last evaluations
 
 
@@ -30,8 +31,14 @@ def kubernetes_job(name: str, image: str, command: Sequence[str], variables: Map
         command: The command that trains.
         variables: The environment variables of the self-managed job.
     """
+    variables = {CLUSTER_VARIABLE: f"kubernetes:jobs/{name}", **variables}
     container = {"name": "trainer", "image": image, "command": list(command), "env": _env(name, variables)}
-    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": _GRACE_SECONDS, "containers": [container]}
+    pod = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        **_sidecar(image, _env(name, variables), variables),
+        "containers": [container],
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -42,6 +49,7 @@ def kubernetes_job(name: str, image: str, command: Sequence[str], variables: Map
 
 def train_job(name: str, image: str, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
     """Return a TrainJob of Kubeflow Trainer; see `kubernetes_job` for the arguments."""
+    variables = {CLUSTER_VARIABLE: f"kubernetes:trainjobs/{name}", **variables}
     trainer = {"image": image, "command": list(command), "env": _env(name, variables)}
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -79,6 +87,7 @@ def sbatch_script(name: str, image: str, command: Sequence[str], variables: Mapp
         "#!/bin/bash",
         f"#SBATCH --job-name={name}",
         f"#SBATCH --signal=TERM@{_GRACE_SECONDS}",
+        f"export {CLUSTER_VARIABLE}=slurm",
         *exports,
         f'export {JOB_NAME_VARIABLE}="$SLURM_JOB_NAME-$SLURM_JOB_ID"',
         f"srun {shlex.join(command)}",
@@ -121,6 +130,22 @@ def manifest(kind: str, name: str, image: str, command: Sequence[str], variables
         raise SMDebugValueError(f"image must name the image of the container (got {image!r})")
     made = MANIFESTS[kind](name, image, command, variables)
     return made if isinstance(made, str) else json.dumps(made, indent=2) + "\n"
+
+
+def _sidecar(image: str, env: list[dict[str, str]], variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return the container of the watcher, if the settings place it in one; Kubernetes ends it after the others."""
+    spec = decode_job_spec(variables)
+    if spec is None or spec.watch.place != "pod":
+        return {}
+    watcher = {
+        "name": "rules",
+        "image": image,
+        "command": list(_WATCHER),
+        "restartPolicy": "Always",
+        "env": env,
+        "resources": {"requests": {"cpu": "250m", "memory": "512Mi"}},
+    }
+    return {"initContainers": [watcher]}
 
 
 def _env(name: str, variables: Mapping[str, str]) -> list[dict[str, str]]:

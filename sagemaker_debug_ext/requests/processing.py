@@ -5,6 +5,7 @@ The job runs `sagemaker_debug_ext.rules.processing` in an image that has this pa
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -14,7 +15,12 @@ from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests.rules import render_actions
 
+_WATCHER: Final = ("python3", "-m", "sagemaker_debug_ext.watch.program")
+
 ENTRYPOINT: Final = ("python3", "-m", "sagemaker_debug_ext.rules.processing")
+
+MAX_RUNTIME_SECONDS: Final = 777_600
+"""Longest time that the service gives a processing job."""
 
 INDEX_FOLDER: Final = "/opt/ml/processing/input/index"
 CODE_FOLDER: Final = "/opt/ml/processing/input/code"
@@ -117,6 +123,61 @@ def processing_job_request(
     }
     if max_runtime_in_seconds is not None:
         request["StoppingCondition"] = {"MaxRuntimeInSeconds": max_runtime_in_seconds}
+    if environment:
+        request["Environment"] = dict(environment)
+    return request
+
+
+def watcher_job_request(
+    *,
+    training_job_name: str,
+    image_uri: str,
+    role_arn: str,
+    instance_type: str = "ml.t3.medium",
+    volume_size_in_gb: int = 10,
+    max_runtime_in_seconds: int = MAX_RUNTIME_SECONDS,
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return a request for ``create_processing_job(**request)`` that evaluates the rules of a running self-managed job.
+
+    The training job was submitted with ``SelfManaged(place="processing")``; the processing job finds the rules in its
+    description, and ends after the last rule. The name is made of that of the training job, so a second request for the
+    same job is refused.
+
+    Args:
+        training_job_name: The training job.
+        image_uri: Image with Python and this package.
+        role_arn: Role of the processing job, with the rights of a watcher; rules run with this role, not with that of
+            the training job.
+        instance_type: Type of the instance.
+        volume_size_in_gb: Size of its volume.
+        max_runtime_in_seconds: Time limit of the processing job; the service allows nine days.
+        environment: Additional environment variables of the container.
+
+    Raises:
+        SMDebugValueError: The time limit is longer than the service allows.
+
+    Example:
+        >>> request = watcher_job_request(training_job_name="digits-1", image_uri=image, role_arn=role)
+        >>> boto3.client("sagemaker").create_processing_job(**request)
+    """
+    if not 1 <= max_runtime_in_seconds <= MAX_RUNTIME_SECONDS:
+        raise SMDebugValueError(
+            f"max_runtime_in_seconds must be 1 to {MAX_RUNTIME_SECONDS} (got {max_runtime_in_seconds})"
+        )
+    digits = hashlib.sha256(training_job_name.encode()).hexdigest()[:8]
+    cluster = {"InstanceCount": 1, "InstanceType": instance_type, "VolumeSizeInGB": volume_size_in_gb}
+    request: dict[str, Any] = {
+        "ProcessingJobName": f"{training_job_name[:46].rstrip('-')}-watch-{digits}",
+        "RoleArn": role_arn,
+        "AppSpecification": {
+            "ImageUri": image_uri,
+            "ContainerEntrypoint": list(_WATCHER),
+            "ContainerArguments": ["--job", training_job_name, "--place", "processing"],
+        },
+        "ProcessingResources": {"ClusterConfig": cluster},
+        "StoppingCondition": {"MaxRuntimeInSeconds": max_runtime_in_seconds},
+    }
     if environment:
         request["Environment"] = dict(environment)
     return request

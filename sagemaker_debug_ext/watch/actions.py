@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.config.job_spec import ActionOptions
+from sagemaker_debug_ext.config.job_spec import STOP_KEY, ActionOptions
 from sagemaker_debug_ext.rules.action import (
     ClientFactory,
     PreparedHandler,
@@ -43,8 +43,10 @@ class JobActions:
         job_name: Name of the training job.
         state: The folder of the job's state.
         options: How actions are carried out.
-        ask_script: Asks the training script to stop, with the name of the rule; None if there is no way to.
+        ask_script: Asks the training script to stop, with the name of the rule; None writes ``stop.json``, for which
+            the hook looks.
         client_factory: Creates the AWS client of a service, by name.
+        stop_job: Stops the job on its cluster; None for a job of SageMaker.
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class JobActions:
         options: ActionOptions,
         ask_script: Callable[[str], object] | None = None,
         client_factory: ClientFactory = aws_client,
+        stop_job: Callable[[], object] | None = None,
     ) -> None:
         self._job_name = job_name
         self._state = state
         self._options = options
         self._ask_script = ask_script
         self._client = client_factory
+        self._stop_job = stop_job
 
     def handlers(self, record: RuleRecord) -> dict[str, ActionHandler]:
         """Return the handlers of a rule's actions, by name."""
@@ -81,7 +85,12 @@ class JobActions:
             return
         if self._ask_script is not None:
             self._ask_script(rule_name)
-        if self._options.stop == "direct":
+        else:
+            self._state.write(STOP_KEY, [json.dumps({"rule": rule_name, "message": message}).encode()])
+        if self._options.stop == "direct" and self._stop_job is not None:
+            LOG.info("%s: stopping job %s. %s", rule_name, self._job_name, message)
+            self._stop_job()
+        elif self._options.stop == "direct":
             LOG.info("%s: stopping training job %s. %s", rule_name, self._job_name, message)
             self._client("sagemaker").stop_training_job(TrainingJobName=self._job_name)
 

@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import resource
+import signal
 import sys
 import threading
 import time
@@ -22,10 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import attrs
+import botocore.exceptions
 
 from sagemaker_debug_ext._json import JSONObject
-from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec, job_name
+from sagemaker_debug_ext.config.job_spec import CLUSTER_VARIABLE, JobSpec, decode_job_spec, job_name
+from sagemaker_debug_ext.config.self_managed import PLACES
 from sagemaker_debug_ext.errors import DebugExtError, JobSpecError
+from sagemaker_debug_ext.rules.action import aws_client
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.job_end import has_ended, write_end
 from sagemaker_debug_ext.watch.actions import JobActions
@@ -33,6 +37,7 @@ from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, Wa
 from sagemaker_debug_ext.watch.events import EventOrigin, EventSender, status_event
 from sagemaker_debug_ext.watch.lease import Lease
 from sagemaker_debug_ext.watch.metrics import sent_metrics
+from sagemaker_debug_ext.watch.probes import JobProbe, find_probe, wait_for_end
 from sagemaker_debug_ext.watch.profiler_rules import ProfilerRuleEvaluations, ProfilerRuleRecord
 from sagemaker_debug_ext.watch.scratch import scratch_folder
 from sagemaker_debug_ext.watch.status import (
@@ -61,6 +66,7 @@ MIN_PROFILER_POLL_SECONDS: Final = 1.0
 
 _PARENT_LOOK_SECONDS: Final = 1.0
 _OTHER_WORKERS_SECONDS: Final = 5.0
+_ELSEWHERE_SECONDS: Final = 86_400.0  # nobody waits for the last evaluations
 _NICENESS: Final = 10
 _OOM_SCORE: Final = 1000  # the kernel kills the watcher before training
 _MIB: Final = 1 << 20
@@ -289,6 +295,7 @@ def watch(
     keeps_waiting: Callable[[], bool] = lambda: True,
     has_ended_training: bool = False,
     wait: bool = True,
+    probe: JobProbe | None = None,
 ) -> int:
     """Watch a job until its rules have ended; return the exit code.
 
@@ -301,13 +308,14 @@ def watch(
         keeps_waiting: Returns whether to wait longer while S3 is out of reach.
         has_ended_training: Whether training has ended, so that the trial is marked as ended if its hook did not.
         wait: Whether to wait for an abandoned lease to expire.
+        probe: Stops the job; None if it is one of SageMaker.
     """
     state = open_patiently(spec.state_location(name), keeps_waiting)
     lease = Lease(state, place)
     if not lease.acquire(wait):
         LOG.info("another watcher evaluates the rules of job %s", name)
         return EXIT_DONE
-    actions = JobActions(name, state, spec.actions, ask_script)
+    actions = JobActions(name, state, spec.actions, ask_script, stop_job=None if probe is None else probe.stop)
     with scratch_folder() as scratch:
         events = EventSender() if spec.actions.events else None
         watcher = Watcher(spec, name, lease, state, actions, scratch, events)
@@ -321,32 +329,79 @@ def watch(
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Watch the job of this environment as a child of its training process."""
+    """Watch the job of this environment beside its training process, or one that SageMaker describes."""
     parser = argparse.ArgumentParser(prog="python -m sagemaker_debug_ext.watch.program", description=__doc__)
     parser.add_argument("--stop-to", type=int, metavar="FD", help="file descriptor for requests to stop training")
     parser.add_argument("--parent", type=int, metavar="PID", help="process that trains; the watcher ends after it")
+    parser.add_argument("--job", metavar="NAME", help="training job of SageMaker; its settings are described with it")
+    parser.add_argument("--place", default="container", choices=PLACES, help="where this program runs")
+    parser.add_argument("--cluster", default=environ.get(CLUSTER_VARIABLE), help=f"default: {CLUSTER_VARIABLE}")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="[rules] %(message)s")
     logging.getLogger("sagemaker_debug_ext").setLevel(logging.INFO)
     try:
-        spec = decode_job_spec(environ)
+        variables = environ if options.job is None else _described_environment(options.job)
+        spec = decode_job_spec(variables)
         if spec is None:
-            raise JobSpecError("the environment holds no job spec")
-        name = job_name(environ)
-    except DebugExtError as error:
+            raise JobSpecError(f"the environment of {options.job or 'this process'} holds no job spec")
+        name = options.job or job_name(environ)
+        cluster = options.cluster or ("sagemaker" if options.job else None)
+        probe = None if cluster is None else _find_probe(cluster, name, environ)
+    except (DebugExtError, botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
         print(f"nothing is watched: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
+    if options.parent is None:
+        follow = _following(probe, spec.watch.drain_seconds)
+        return watch(spec, name, place=options.place, watch_parent=follow, probe=probe)
     _yield_to_training(spec.watch.memory_mib)
     return watch(
         spec,
         name,
-        place="container",
+        place=options.place,
         ask_script=None if options.stop_to is None else lambda rule: os.write(options.stop_to, f"{rule}\n".encode()),
-        watch_parent=None
-        if options.parent is None
-        else lambda watcher: _watch_parent(options.parent, watcher, spec.watch.drain_seconds),
-        keeps_waiting=lambda: options.parent is None or os.getppid() == options.parent,
+        watch_parent=lambda watcher: _watch_parent(options.parent, watcher, spec.watch.drain_seconds),
+        keeps_waiting=lambda: os.getppid() == options.parent,
+        probe=probe,
     )
+
+
+def _described_environment(name: str) -> dict[str, str]:
+    """Return the environment variables of a training job of SageMaker."""
+    description = aws_client("sagemaker").describe_training_job(TrainingJobName=name)
+    return dict(description.get("Environment", {}))
+
+
+def _find_probe(cluster: str, name: str, environ: Mapping[str, str]) -> JobProbe | None:
+    """Return the probe of a job; without one, rules are evaluated all the same."""
+    try:
+        return find_probe(cluster, name, environ)
+    except DebugExtError as error:
+        LOG.warning("the state of the job is unknown, and it cannot be stopped: %s", error)
+        return None
+
+
+def _following(probe: JobProbe | None, drain_seconds: float) -> Callable[[Watcher], object]:
+    """Return what starts to watch a job that runs elsewhere.
+
+    Args:
+        probe: The probe of the job.
+        drain_seconds: Time for the last steps after SIGTERM, which clusters send to a container when another has ended.
+    """
+
+    def follow(watcher: Watcher) -> None:
+        def end(seconds: float) -> None:
+            threading.Thread(target=watcher.training_ended, args=(seconds,), name="end", daemon=True).start()
+
+        def look() -> None:
+            assert probe is not None
+            wait_for_end(probe)
+            end(_ELSEWHERE_SECONDS)
+
+        signal.signal(signal.SIGTERM, lambda *_: end(drain_seconds))
+        if probe is not None:
+            threading.Thread(target=look, name="probe", daemon=True).start()
+
+    return follow
 
 
 def _yield_to_training(memory_mib: int) -> None:

@@ -93,6 +93,7 @@ class HookConfiguration:
         collections: The collections listed, in order, each name once.
         warnings: The parts of the file that have no effect, and why.
         watch: How the rules of the job are evaluated beside training; None if they are not.
+        stop_location: Where a watcher outside the container asks to stop training; None if it does not.
         profile: How the job is profiled; None if it is not, or if its platform does so.
     """
 
@@ -100,6 +101,7 @@ class HookConfiguration:
     collections: tuple[CollectionSettings, ...] = ()
     warnings: tuple[str, ...] = attrs.field(default=(), eq=False)
     watch: WatchOptions | None = None
+    stop_location: str | None = None
     profile: JobProfile | None = None
 
     def log_warnings(self) -> None:
@@ -238,12 +240,22 @@ def _parse_job_spec(spec: JobSpec, name: str, default_save_interval: int) -> Hoo
     configuration = parse_configuration(spec.hook, "the job spec", default_save_interval)
     tensorboard_dir = spec.tensorboard_location(name)
     has_rules = bool(spec.rules or spec.profiler_rules)
-    watch = spec.watch if has_rules and spec.watch.place == "container" else None
-    return attrs.evolve(configuration, watch=watch, profile=spec.profile(name)).evolve_options(
+    return attrs.evolve(
+        configuration,
+        watch=spec.watch if has_rules else None,
+        stop_location=spec.state_location(name) if _may_stop(spec) else None,
+        profile=spec.profile(name),
+    ).evolve_options(
         out_dir=spec.trial_location(name),
         export_tensorboard=tensorboard_dir is not None,
         tensorboard_dir=tensorboard_dir,
     )
+
+
+def _may_stop(spec: JobSpec) -> bool:
+    """Return whether a watcher elsewhere may ask the script to stop."""
+    actions = [rule.get("RuleParameters", {}).get("action_json", "") for rule in (*spec.rules, *spec.profiler_rules)]
+    return spec.watch.place != "container" and spec.actions.stop != "off" and "stoptraining" in "".join(actions).lower()
 
 
 def _join_path(folder: str, path: str) -> str:

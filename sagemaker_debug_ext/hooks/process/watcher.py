@@ -6,6 +6,7 @@ interpreter. An error of the watcher is logged once, and training goes on.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
@@ -15,9 +16,11 @@ import time
 from pathlib import Path
 from typing import Final
 
-from sagemaker_debug_ext.config.job_spec import JobProfile, WatchOptions
+from sagemaker_debug_ext.config.job_spec import STOP_KEY, JobProfile, WatchOptions
+from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.process.fork import fork_token
 from sagemaker_debug_ext.hooks.process.profiling import JobProfiling
+from sagemaker_debug_ext.store.backends import open_backend
 
 LOG = logging.getLogger(__name__)
 
@@ -37,24 +40,33 @@ class WatcherProcess:
         self.should_stop = False
         """Whether a rule has asked to stop training."""
         self._options: WatchOptions | None = None
+        self._stop_location: str | None = None
+        self._requests: threading.Thread | None = None
         self._profiling = JobProfiling()
         self._process: subprocess.Popen[bytes] | None = None
         self._fork_token = fork_token()
 
-    def configure(self, options: WatchOptions | None, profile: JobProfile | None = None) -> None:
+    def configure(
+        self, options: WatchOptions | None, profile: JobProfile | None = None, stop_location: str | None = None
+    ) -> None:
         """Start the profiler, and choose how to watch.
 
         Args:
             options: The settings of the watcher; None starts none.
             profile: How to profile; None does not. A process that belongs to a watcher is not profiled.
+            stop_location: Where a watcher elsewhere asks to stop; None if it does not.
         """
         self._options = options
+        self._stop_location = stop_location
         if profile is not None and WATCHER_VARIABLE not in os.environ:
             self._profiling.start(profile)
 
     def start(self) -> None:
         """Start the watcher, unless it has been started or this process belongs to one."""
         if self._options is None or self._process is not None or WATCHER_VARIABLE in os.environ:
+            return
+        if self._options.place != "container":
+            self._look_for_requests(self._options.poll_seconds)
             return
         try:
             self._launch(self._options)
@@ -105,6 +117,30 @@ class WatcherProcess:
         finally:
             os.close(sender)
         threading.Thread(target=self._take_requests, args=(requests,), name="watcher-requests", daemon=True).start()
+
+    def _look_for_requests(self, seconds: float) -> None:
+        """Start to look for the request of a watcher that runs elsewhere."""
+        if self._stop_location is None or self._requests is not None:
+            return
+        location = self._stop_location
+        self._requests = threading.Thread(
+            target=self._wait_for_request, args=(location, seconds), name="watcher-requests", daemon=True
+        )
+        self._requests.start()
+
+    def _wait_for_request(self, location: str, seconds: float) -> None:
+        content = None
+        has_failed = False
+        while content is None:
+            time.sleep(seconds)
+            try:
+                content = open_backend(location).read(STOP_KEY)
+            except (OSError, DebugExtError) as error:
+                if not has_failed:
+                    LOG.warning("requests to stop training cannot be read: %s", error)
+                has_failed = True
+        LOG.warning("rule %s asks to stop training", json.loads(bytes(content)).get("rule", ""))
+        self.should_stop = True
 
     def _take_requests(self, requests: int) -> None:
         """Read the requests of the watcher until it ends; each is one line with the name of a rule."""

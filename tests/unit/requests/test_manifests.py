@@ -8,7 +8,7 @@ import subprocess
 import jsonschema
 import pytest
 
-from sagemaker_debug_ext import Rule, rule_configs
+from sagemaker_debug_ext import Rule, SelfManaged, rule_configs
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.config.job_spec import decode_job_spec, job_name
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -156,3 +156,21 @@ def test_command_when_given_a_request_then_prints_the_manifest(kind, tmp_path, c
     printed = capsys.readouterr().out
     assert "SAGEMAKER_DEBUG_EXT_JOB_0" in printed
     assert "two words" in printed
+
+
+def test_job_when_the_watcher_has_a_container_of_its_own_then_it_is_a_sidecar():
+    """With the variables of the job; in other places there is none."""
+    found = {}
+    for place in ("container", "pod"):
+        variables = self_managed_request(
+            {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+            rules=[Rule.sagemaker(rule_configs.exploding_tensor())],
+            self_managed=SelfManaged(place=place),
+        )["Environment"]
+        found[place] = json.loads(manifest("job", "digits-1", "image", COMMAND, variables))["spec"]["template"]["spec"]
+    assert "initContainers" not in found["container"]
+    (watcher,) = found["pod"]["initContainers"]
+    assert watcher["restartPolicy"] == "Always"
+    assert watcher["command"][-2:] == ["--place", "pod"]
+    assert watcher["env"] == found["pod"]["containers"][0]["env"]
+    assert {"name": "SAGEMAKER_DEBUG_EXT_CLUSTER", "value": "kubernetes:jobs/digits-1"} in watcher["env"]

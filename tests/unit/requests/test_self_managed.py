@@ -234,7 +234,7 @@ def test_settings_when_no_channel_can_carry_them_then_nothing_is_uploaded(member
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"place": "contaner"}, SMDebugValueError, r"place must be one of container, here .*'contaner'.*container"),
+        ({"place": "contaner"}, SMDebugValueError, r"place must be one of container, here, .*'contaner'.*container"),
         ({"config": "tags"}, SMDebugValueError, "config must be one of environment, channel"),
         ({"stop": "never"}, SMDebugValueError, "stop must be one of direct, events, cooperative, off"),
         ({"stop": "events", "events": False}, SMDebugValueError, "events must be True with stop='events'"),
