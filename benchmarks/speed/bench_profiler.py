@@ -125,7 +125,7 @@ def child_steps():
 
     with tempfile.TemporaryDirectory() as folder:
         timeline = start_timeline(folder)
-        timer = StepTimer(timeline.add, timeline.defer)
+        timer = StepTimer(timeline.defer)
         loader, optimizer = object(), object()
         costs = []
         for _ in range(NUM_STEPS):

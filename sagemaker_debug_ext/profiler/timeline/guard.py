@@ -26,11 +26,11 @@ class Guard:
         """Return a function that calls this one, and returns None instead of raising."""
 
         @functools.wraps(function)
-        def guarded(*args: Any, **kwargs: Any) -> _R | None:
+        def guarded(*args: Any) -> _R | None:  # called several times a step; names of arguments would cost time
             if self.is_off:
                 return None
             try:
-                return function(*args, **kwargs)
+                return function(*args)
             except _ALL_ERRORS:  # frameworks raise what they like, and training goes on without its times
                 self.is_off = True
                 _LOG.warning("steps are no longer timed", exc_info=True)

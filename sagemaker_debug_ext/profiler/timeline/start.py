@@ -68,7 +68,7 @@ def start_timeline(output_path: str | os.PathLike[str], node: str | None = None)
 
     timeline = Timeline(folder, make_writer)
     set_current_timeline(timeline)
-    guard, timer = Guard(), StepTimer(timeline.add, timeline.defer)
+    guard, timer = Guard(), StepTimer(timeline.defer)
     timer.listeners.append(detail)
     timeline.every_second(detail.check)
     timeline.before_end(guard(timer.finish))

@@ -7,9 +7,10 @@ evaluation. Checkpoints are no part of steps.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 TRAIN: Final = "Step:ModeKeys.TRAIN"
 EVAL: Final = "Step:ModeKeys.EVAL"
@@ -63,7 +64,6 @@ class StepTimer:
     It is called several times a step, on the training thread. So it only notes times, and leaves the rest to `defer`.
 
     Args:
-        add: Takes an event: phase, name, start, end and arguments.
         defer: Takes a function that returns events, and its arguments, to call it later.
         clock: Nanoseconds that only grow.
 
@@ -73,9 +73,9 @@ class StepTimer:
         num_steps: How many steps have ended, of all modes.
     """
 
-    def __init__(self, add: AddEvent, defer: Defer, clock: Callable[[], int] = time.perf_counter_ns) -> None:
-        self._add = add
+    def __init__(self, defer: Defer, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self._defer = defer
+        self._add: AddEvent = functools.partial(defer, alone)
         self.clock = clock
         self.num_steps = 0
         self.listeners: list[StepListener] = []
@@ -120,12 +120,14 @@ class StepTimer:
         now = self._part_start = self.clock()
         if self._start is None:
             self._open(now if self._idle_since is None else self._idle_since)
-        self._part_mark = self._mark()
+        if self.device is not None:
+            self._part_mark = self.device.mark()
 
     def backward_ends(self) -> None:
         """Note the end of a backward pass."""
         end = self.clock()
-        self._parts.append((BACKWARD, "backward", self._part_start, end, self._part_mark, self._mark()))
+        mark = None if self.device is None else self.device.mark()
+        self._parts.append((BACKWARD, "backward", self._part_start, end, self._part_mark, mark))
 
     def update_begins(self, optimizer: object) -> None:
         """Note the beginning of an optimizer's update."""
@@ -139,7 +141,8 @@ class StepTimer:
     def update_ends(self, name: str) -> None:
         """Note the end of an optimizer's update."""
         end = self.clock()
-        self._parts.append((OPTIMIZER, name, self._part_start, end, None, self._mark()))
+        mark = None if self.device is None else self.device.mark()
+        self._parts.append((OPTIMIZER, name, self._part_start, end, None, mark))
 
     # --- whole steps and gaps -----------------------------------------------------------------------------------------
 
@@ -172,12 +175,10 @@ class StepTimer:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _mark(self) -> Any:
-        return None if self.device is None else self.device.mark()
-
     def _open(self, start: int, mark: Any = None) -> None:
         self._start, self._idle_since = start, None
-        self._start_mark = self._mark() if mark is None else mark
+        if self.device is not None:
+            self._start_mark = self.device.mark() if mark is None else mark
         self._parts = []
         self._updated.clear()
         if self.listeners:
@@ -219,6 +220,11 @@ class StepTimer:
         for listener in self.listeners:
             listener.step_ends(_MODES[phase], number)
         return number
+
+
+def alone(*event: Any) -> tuple[Event]:
+    """Return a single event, for what takes several."""
+    return (cast("Event", event),)
 
 
 def _facts(number: int) -> dict[str, str]:

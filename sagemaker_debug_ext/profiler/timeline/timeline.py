@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from sagemaker_debug_ext.profiler.timeline.step_timer import Event
+from sagemaker_debug_ext.profiler.timeline.step_timer import Event, alone
 from sagemaker_debug_ext.profiler.timeline.trace_writer import TraceFileWriter, TraceSpan
 
 _LOG: Final = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Timeline:
             end_ns: End, likewise.
             arguments: Further facts.
         """
-        self.defer(_alone, phase, name, start_ns, end_ns, arguments)
+        self.defer(alone, phase, name, start_ns, end_ns, arguments)
 
     def defer(self, events: Callable[..., Iterable[Event]], *arguments: Any) -> None:
         """Add the events that a function returns; the writing thread calls it.
@@ -155,7 +155,3 @@ class Timeline:
                 duration_us = max(int(offset_us + end_ns / 1000) - start_us, 0)
                 spans.append(TraceSpan(phase, name, start_us, duration_us, {"pid": pid, **arguments}))
         return spans
-
-
-def _alone(*event: Any) -> tuple[Any, ...]:
-    return (event,)

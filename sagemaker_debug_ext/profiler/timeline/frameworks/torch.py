@@ -43,11 +43,11 @@ def install(timer: StepTimer, guard: Guard, timeline: Timeline) -> None:
     torch.save = _timed_save(torch.save, "torch.save", timer, guard)
     begins, ends = guard(timer.update_begins), guard(timer.update_ends)
 
-    def before_update(optimizer: Optimizer, *_: Any) -> None:
+    def before_update(optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         if not is_compiling():
             begins(optimizer)
 
-    def after_update(optimizer: Optimizer, *_: Any) -> None:
+    def after_update(optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         if not is_compiling():
             ends(type(optimizer).__name__)
 

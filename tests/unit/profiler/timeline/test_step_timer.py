@@ -17,7 +17,7 @@ class Loop:
     def __init__(self):
         self.now = 0
         self.events = []
-        self.timer = StepTimer(self._add, self._add_all, lambda: self.now)
+        self.timer = StepTimer(self._add_all, lambda: self.now)
         self.optimizer = object()
 
     def _add(self, phase, name, start, end, arguments):
