@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,7 +16,7 @@ from sagemaker_debug_ext.requests.updates import profiler_off_request, profiler_
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, build_members
 from sagemaker_debug_ext.sdk._uploads import SessionBucket, SourceUploads
 from sagemaker_debug_ext.sdk.jobs import RuleStatuses, TrainingJob
-from sagemaker_debug_ext.sdk.self_managed import debugger_members, to_self_managed, with_environment
+from sagemaker_debug_ext.sdk.self_managed import debugger_members, to_self_managed, upload_spec, with_environment
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.config.self_managed import SelfManaged
@@ -176,9 +176,21 @@ class JobAccessors:
         return to_self_managed(getattr(self, "self_managed", False))
 
     def _submit_environment(
-        self, options: SelfManaged, facts: JobDescription, environment: Mapping[str, Any] | None
+        self,
+        options: SelfManaged,
+        facts: JobDescription,
+        environment: Mapping[str, Any] | None,
+        add_channel: Callable[[dict[str, Any]], object] | None = None,
     ) -> dict[str, Any]:
-        """Return the environment of a self-managed job that is about to be sent, and upload the code of its rules."""
+        """Return the environment of a self-managed job that is about to be sent, and upload the code of its rules.
+
+        Args:
+            options: How the job is watched.
+            facts: What is known of the job.
+            environment: The user's environment.
+            add_channel: Takes the input channel of settings that are too large for the environment, after its upload;
+                None refuses them.
+        """
         settings = self._debugger_settings()
         uploads = SourceUploads.plan(settings.rules, SessionBucket(self.sagemaker_session))
         request = with_environment(
@@ -187,10 +199,17 @@ class JobAccessors:
             options,
             uploads.uris,
             is_tuning=facts.is_tuning,
+            upload=None if add_channel is None else self._upload_spec,
         )
         uploads.send()
+        if add_channel is not None:
+            for channel in request.get("InputDataConfig", ()):
+                add_channel(channel)
         self._remember_request(facts.job_name, facts.output_path, debugger_members(request))
         return dict(request["Environment"])
+
+    def _upload_spec(self, location: str, content: bytes) -> None:
+        upload_spec(location, content, self.sagemaker_session.boto_session.client("s3"))
 
     # The profiler of a running job.
 

@@ -33,6 +33,7 @@ MANAGED_ATTRIBUTES: Final = {
 OWN_ARGUMENTS: Final = ("allow_rules_without_hook", "allow_region", "rule_image_account")
 """Arguments that the SDK's estimators do not have; see `debugger_request`."""
 
+_MODEL_CHANNEL: Final = "_model_channel_setting"
 _PREPARED: Final = "_debugger_prepared"
 _ENVIRONMENT: Final = "_environment_setting"
 _FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet", "xgboost")
@@ -135,6 +136,8 @@ class DebuggerMixin(JobAccessors):
     profiler_rules: Any
     debugger_rule_configs: Any
     profiler_rule_configs: Any
+    model_uri: Any
+    model_channel_name: Any
 
     debugger_hook_config = _managed("debugger_hook_config")
     tensorboard_output_config = _managed("tensorboard_output_config")
@@ -163,6 +166,8 @@ class DebuggerMixin(JobAccessors):
 
     def _prepare_rules(self) -> None:
         self.__dict__.pop(_PREPARED, None)
+        if _MODEL_CHANNEL in self.__dict__:  # of an earlier job
+            self.model_uri, self.model_channel_name = None, self.__dict__.pop(_MODEL_CHANNEL)
         settings, facts = self._debugger_settings(), self._debugger_facts()
         options = self._self_managed_options()
         if options is not None and not facts.is_local:
@@ -185,10 +190,17 @@ class DebuggerMixin(JobAccessors):
                 "this release of the SageMaker SDK passes no environment to tuning jobs: install a newer one, or use "
                 "attach_debugger(session.boto_session, self_managed=True) with a plain estimator"
             )
-        environment = self._submit_environment(options, facts, self.__dict__.get(_ENVIRONMENT))
+        # The SDK makes a channel of a model; that of estimators without one is free.
+        add_channel = self._add_channel if self.model_uri is None else None
+        environment = self._submit_environment(options, facts, self.__dict__.get(_ENVIRONMENT), add_channel)
         self.debugger_rules, self.profiler_rules = [], []
         self.debugger_rule_configs, self.profiler_rule_configs = [], []
         self.__dict__[_PREPARED] = {**dict.fromkeys(MANAGED_ATTRIBUTES), "environment": environment}
+
+    def _add_channel(self, channel: Mapping[str, Any]) -> None:
+        self.__dict__[_MODEL_CHANNEL] = self.model_channel_name
+        self.model_uri = channel["DataSource"]["S3DataSource"]["S3Uri"]
+        self.model_channel_name = channel["ChannelName"]
 
     def _prepare_debugger_for_training(self) -> None:
         """Do nothing, because `_prepare_rules` does all preparation."""

@@ -79,20 +79,22 @@ def with_environment(
     )
 
 
-def upload_spec(location: str, content: bytes) -> None:
-    """Write the file of a channel to S3 with the credentials of this environment, unless it is there already.
+def upload_spec(location: str, content: bytes, client: Any = None) -> None:
+    """Write the file of a channel to S3, unless it is there already.
 
     Args:
         location: S3 location of the channel, which differs for each content.
         content: The content of the file.
+        client: The S3 client; one with the credentials of this environment by default.
 
     Raises:
         StorageError: S3 refuses it.
     """
     from sagemaker_debug_ext.config.job_channel import SPEC_FILE  # noqa: PLC0415
     from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
+    from sagemaker_debug_ext.store.backends.s3 import S3Options  # noqa: PLC0415
 
-    backend = open_backend(location)
+    backend = open_backend(location, S3Options(client=client))
     if not backend.exists(SPEC_FILE):
         backend.write(SPEC_FILE, [content])
 

@@ -6,6 +6,7 @@ names for pipelines and plain boto3. The mixin adds the Debugger members to the 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -128,14 +129,22 @@ class TrainerDebuggerMixin(JobAccessors):
         if "algorithm_specification" in request:
             facts = self._facts_of_arguments(request)
             if options is not None and not facts.is_local:
-                environment = self._submit_environment(options, facts, _set_value(request.get("environment")))
-                return {**request, "environment": environment}
+                channels = list(_set_value(request.get("input_data_config")) or ())
+                environment = self._submit_environment(
+                    options,
+                    facts,
+                    _set_value(request.get("environment")),
+                    lambda channel: channels.append(_to_channel(channel)),
+                )
+                added = {"input_data_config": channels} if channels else {}
+                return {**request, **added, "environment": environment}
             members = {_SNAKE[name]: to_snake(member) for name, member in self._submit_members(facts).items()}
         elif "AlgorithmSpecification" in request:
             facts = facts_of_request(request, self._region())
             if options is not None:
-                environment = self._submit_environment(options, facts, request.get("Environment"))
-                return {**request, "Environment": environment}
+                inputs = list(request.get("InputDataConfig") or ())
+                environment = self._submit_environment(options, facts, request.get("Environment"), inputs.append)
+                return {**request, **({"InputDataConfig": inputs} if inputs else {}), "Environment": environment}
             members = self._submit_members(facts)
         else:
             raise SMDebugRuntimeError(
@@ -194,6 +203,22 @@ class TrainerDebuggerMixin(JobAccessors):
             instance_types=tuple(kind for kind in [_set(compute, "instance_type")] if kind is not None),
             is_local=self._is_local(),
         )
+
+
+def _to_channel(channel: Mapping[str, Any]) -> Any:
+    """Return the object of the SDK for a channel of a request."""
+    shapes: Any = importlib.import_module("sagemaker.core.shapes")  # only SDK v3 has it
+    source = channel["DataSource"]["S3DataSource"]
+    data = shapes.S3DataSource(
+        s3_uri=source["S3Uri"],
+        s3_data_type=source["S3DataType"],
+        s3_data_distribution_type=source["S3DataDistributionType"],
+    )
+    return shapes.Channel(
+        channel_name=channel["ChannelName"],
+        input_mode=channel["InputMode"],
+        data_source=shapes.DataSource(s3_data_source=data),
+    )
 
 
 def _set(item: Any, name: str) -> Any:

@@ -33,6 +33,11 @@ def add_parser(commands: Any) -> None:
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
     env = _arguments.add_command(parts, "env", "Print the environment variables of a job.", run_env, description=_ENV)
     env.add_argument("request", metavar="FILE", help="JSON file with a request; - reads standard input")
+    env.add_argument(
+        "--channel",
+        action="store_true",
+        help="upload the settings to S3; print the input channel of a SageMaker job, which carries them, to stderr",
+    )
     form = env.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print a JSON object, for Environment of a request")
     form.add_argument(
@@ -88,7 +93,8 @@ _RESUME: Final = (
 
 def run_env(arguments: argparse.Namespace) -> int:
     """Print the environment variables for a request."""
-    variables = encode_job_spec(_spec_of_members(_read_request(arguments.request)))
+    spec = _spec_of_members(_read_request(arguments.request))
+    variables = _uploaded(spec) if arguments.channel else encode_job_spec(spec)
     if arguments.json:
         _output.write_json(variables)
     elif arguments.yaml:
@@ -97,6 +103,19 @@ def run_env(arguments: argparse.Namespace) -> int:
     else:
         _output.write("\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
     return 0
+
+
+def _uploaded(spec: JobSpec) -> dict[str, str]:
+    """Upload the settings, tell what to add to InputDataConfig, and return the variables."""
+    from sagemaker_debug_ext.config.job_channel import channel_header, channel_input, channel_location
+    from sagemaker_debug_ext.config.job_spec import VARIABLE_PREFIX
+    from sagemaker_debug_ext.sdk.self_managed import upload_spec
+
+    text = spec.to_json().encode()
+    location = channel_location(spec.hook["S3OutputPath"], text)
+    upload_spec(location, text)
+    _output.say(f"add to InputDataConfig: {json.dumps(channel_input(location))}")
+    return {f"{VARIABLE_PREFIX}0": channel_header(text)}
 
 
 def run_manifest(arguments: argparse.Namespace) -> int:

@@ -255,6 +255,18 @@ def test_command_env_prints_variables_for_shell_json_and_yaml(request_file, caps
     assert capsys.readouterr().out.splitlines()[0] == f'- {{name: {name}, value: "{value}"}}'
 
 
+def test_command_env_when_a_channel_is_asked_for_then_uploads_the_settings(aws, request_file, capsys):
+    """What to add to the request is told apart from the variables."""
+    assert main(["self-managed", "env", "--channel", "--json", request_file[0]]) == 0
+    printed = capsys.readouterr()
+    (value,) = json.loads(printed.out).values()
+    assert value.endswith(".channel")
+    channel = json.loads(printed.err.partition("InputDataConfig: ")[2])
+    bucket, _, key = channel["DataSource"]["S3DataSource"]["S3Uri"].removeprefix("s3://").partition("/")
+    content = aws.session().client("s3").get_object(Bucket=bucket, Key=f"{key}job.json")["Body"].read()
+    assert content.decode() == decode_job_spec(request_file[1]).to_json()
+
+
 def test_command_show_prints_the_settings_of_this_environment(request_file, capsys, monkeypatch):
     """For people who wonder what a job was given."""
     for name, value in request_file[1].items():

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 
 import pytest
 from sagemaker.estimator import Estimator
 from sagemaker.session import Session
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 
-from sagemaker_debug_ext import ProfilerConfig, ProfilerRule, Rule, StopTraining, rule_configs
+from sagemaker_debug_ext import (
+    CollectionConfig,
+    DebuggerHookConfig,
+    ProfilerConfig,
+    ProfilerRule,
+    Rule,
+    StopTraining,
+    rule_configs,
+)
 from sagemaker_debug_ext.config.job_spec import decode_job_spec
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.sdk import with_debugger
@@ -80,3 +90,27 @@ def test_fit_when_profiler_is_asked_for_then_the_job_profiles_itself(session, re
     assert spec.profiler["ProfilingIntervalInMilliseconds"] == 200
     assert [rule["RuleConfigurationName"] for rule in spec.profiler_rules] == ["StepOutlier"]
     assert estimator.latest_job_profiler_artifacts_path().endswith("/profiled-1/profiler-output")
+
+
+def test_settings_when_they_are_too_large_then_a_channel_carries_them(aws, session, requests):
+    """The user's channels stay, and a later job of the estimator with smaller settings has no such channel."""
+    digests = [hashlib.sha512(str(number).encode()).hexdigest() for number in range(200)]
+    collections = [
+        CollectionConfig(f"group_{number}", {"include_regex": digest}) for number, digest in enumerate(digests)
+    ]
+    large = DebuggerHookConfig(collection_configs=collections)
+    estimator = make(session, debugger_hook_config=large, rules=RULES, self_managed=True)
+    estimator.fit({"train": "s3://my-bucket/train"}, wait=False, job_name="large-1")
+    estimator.debugger_hook_config = None
+    estimator.fit({"train": "s3://my-bucket/train"}, wait=False, job_name="small-1")
+    channels, fewer = (
+        {channel["ChannelName"]: channel["DataSource"]["S3DataSource"]["S3Uri"] for channel in one["InputDataConfig"]}
+        for one in requests
+    )
+    assert channels.keys() == {"train", "sagemaker_debug_ext"}
+    assert fewer.keys() == {"train"}
+    bucket, _, key = channels["sagemaker_debug_ext"].removeprefix("s3://").partition("/")
+    content = aws.session().client("s3").get_object(Bucket=bucket, Key=f"{key}job.json")["Body"].read()
+    saved = {one["CollectionName"] for one in json.loads(content)["hook"]["CollectionConfigurations"]}
+    assert saved == {"gradients", *(one.name for one in collections)}  # the rule reads the first
+    assert len(requests[0]["Environment"]["SAGEMAKER_DEBUG_EXT_JOB_0"]) < 100

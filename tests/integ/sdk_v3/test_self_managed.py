@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import hashlib
+import json
 
-from sagemaker_debug_ext import Rule, SelfManaged, StopTraining, rule_configs
+import pytest
+from sagemaker.train.configs import InputData
+
+from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, StopTraining, rule_configs
 from sagemaker_debug_ext.config.job_spec import decode_job_spec
 
 RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]
@@ -29,3 +33,24 @@ def test_arguments_when_self_managed_then_hold_the_environment_in_both_spellings
     arguments = make(rules=RULES, self_managed=True)._create_training_job_args(boto3=boto3)
     environment = arguments["Environment" if boto3 else "environment"]
     assert decode_job_spec(environment).rules[0]["RuleConfigurationName"] == "VanishingGradient"
+
+
+@pytest.mark.parametrize("boto3", [False, True])
+def test_settings_when_they_are_too_large_then_a_channel_carries_them(aws, make, boto3):
+    """The user's channels stay."""
+    digests = [hashlib.sha512(str(number).encode()).hexdigest() for number in range(200)]
+    collections = [
+        CollectionConfig(f"group_{number}", {"include_regex": digest}) for number, digest in enumerate(digests)
+    ]
+    trainer = make(debugger_hook_config=DebuggerHookConfig(collection_configs=collections), self_managed=True)
+    own = [InputData(channel_name="train", data_source="s3://my-bucket/train")]
+    arguments = trainer._create_training_job_args(input_data_config=own, boto3=boto3)
+    channels = arguments["InputDataConfig" if boto3 else "input_data_config"]
+    if boto3:
+        found = {one["ChannelName"]: one["DataSource"]["S3DataSource"]["S3Uri"] for one in channels}
+    else:
+        found = {one.channel_name: one.data_source.s3_data_source.s3_uri for one in channels}
+    assert {"train", "sagemaker_debug_ext"} <= found.keys()
+    bucket, _, key = found["sagemaker_debug_ext"].removeprefix("s3://").partition("/")
+    content = aws.session().client("s3").get_object(Bucket=bucket, Key=f"{key}job.json")["Body"].read()
+    assert len(json.loads(content)["hook"]["CollectionConfigurations"]) == len(collections)
