@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from sagemaker_debug_ext.profiler.format.system_rows import SystemRow
@@ -86,24 +87,20 @@ class SamplingLoop:
 
     def sample(self) -> None:
         """Read all sensors that are due, and write their values."""
-        rows: list[SystemRow] = []
+        rows: list[Iterator[SystemRow]] = []
         now = self._monotonic()
         sources: Sequence[list[Source]] = [self._fast]
         if now - self._slow_at >= SLOW_SECONDS:
             self._slow_at = now
             sources = [self._fast, self._slow]
         for family in sources:
-            for source in list(family):
-                rows += self._rows(self._read(source, family))
-        self._writer.write(rows)
+            rows += [self._rows(self._read(source, family), self._clock()) for source in list(family)]
+        self._writer.write(itertools.chain.from_iterable(rows))
 
-    def _rows(self, values: Iterable[Value]) -> list[SystemRow]:
-        timestamp = self._clock()
-        return [
-            SystemRow(value.type, value.name, value.dimension, round(value.value, 2), self._node, timestamp)
-            for value in values
-            if math.isfinite(value.value)
-        ]
+    def _rows(self, values: Iterable[Value], timestamp: float) -> Iterator[SystemRow]:
+        for value in values:
+            if math.isfinite(value.value):
+                yield SystemRow(value.type, value.name, value.dimension, round(value.value, 2), self._node, timestamp)
 
     @staticmethod
     def _read(source: Source, family: list[Source]) -> list[Value]:
@@ -116,10 +113,11 @@ class SamplingLoop:
 
     def _check_cost(self) -> None:
         """Halve the rate if sampling costs more than it may, and record the cost."""
-        now, cpu = self._monotonic(), self._cpu_clock()
+        now = self._monotonic()
         span = now - self._evaluated_at
         if span < max(_COST_SECONDS, self.interval):
             return
+        cpu = self._cpu_clock()
         cost = (cpu - self._evaluated_cpu) / span
         self._evaluated_at, self._evaluated_cpu = now, cpu
         if cost > MAX_COST and self.interval * 2000 <= MAX_INTERVAL_MILLIS:
@@ -130,6 +128,7 @@ class SamplingLoop:
                 [
                     Value("process", "sampler", "CPUUtilization", 100 * cost),
                     Value("process", "sampler", "SamplingIntervalSeconds", self.interval),
-                ]
+                ],
+                self._clock(),
             )
         )

@@ -11,7 +11,9 @@ import weakref
 from typing import Any, Final, NamedTuple
 
 _PROC: Final = "/proc"
-_MAX_BYTES: Final = 1 << 20
+_READ_BYTES: Final = 1 << 15
+"""Room for most files; the C library maps and unmaps more than 128 KiB at each read, which costs more than reading."""
+
 _CERTAINLY_LAST: Final = 2048
 """The kernel gives lines of about a page at a time; fewer bytes are the last ones."""
 
@@ -130,9 +132,9 @@ class _KeptFile:
         weakref.finalize(self, os.close, self._descriptor)
 
     def read(self) -> bytes:
-        content = part = os.pread(self._descriptor, _MAX_BYTES, 0)
+        content = part = os.pread(self._descriptor, _READ_BYTES, 0)
         while len(part) > _CERTAINLY_LAST:
-            part = os.pread(self._descriptor, _MAX_BYTES, len(content))
+            part = os.pread(self._descriptor, _READ_BYTES, len(content))
             content += part
         return content
 

@@ -46,6 +46,14 @@ def test_counters_when_the_files_change_then_follow(folders):
     assert counters.virtual_memory().percent == 90
 
 
+def test_counters_when_a_file_is_longer_than_a_read_then_all_of_it_counts(folders):
+    """Machines with hundreds of cores have long files."""
+    lines = [f"cpu{core} {core} 0 0 {10**9} 0 0 0 0" for core in range(3000)]
+    (folders[0] / "stat").write_text("\n".join(["cpu  1 0 0 0 0 0 0 0", *lines, "intr 5\n"]))
+    times = ProcCounters(*map(str, folders)).cpu_times()
+    assert [round(core.user * os.sysconf("SC_CLK_TCK")) for core in times] == list(range(3000))
+
+
 def test_counters_when_there_is_no_proc_then_are_those_of_psutil(monkeypatch):
     """Other systems have no such files."""
     psutil = object()
