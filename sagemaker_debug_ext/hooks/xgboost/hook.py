@@ -76,7 +76,7 @@ class _Training:
         return done > self.epoch
 
 
-class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
+class Hook(BaseHook, TrainingCallback):  # type: ignore[misc, unused-ignore]
     """Captures tensors of an XGBoost job: ``xgboost.train(..., callbacks=[hook])``.
 
     Each boosting round is one step, with the number of the round within the model. The tensors of a step are:
