@@ -86,10 +86,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
-    except Exception:  # noqa: BLE001 - a defect of ours must not look like the status of a rule that found an issue
-        _output.say(traceback.format_exc())
+    except Exception as error:  # noqa: BLE001 - a defect of ours must not look like the status of a rule that found an issue
+        _output.say(f"sagemaker-debug: AWS: {error}" if _is_from_aws(error) else traceback.format_exc())
         return EXIT_USAGE
     return status
+
+
+def _is_from_aws(error: Exception) -> bool:
+    """Return whether a call of AWS failed, such as for want of a region or of a job with that name."""
+    return type(error).__module__.startswith("botocore.")
 
 
 def _quiet_pipe() -> int:

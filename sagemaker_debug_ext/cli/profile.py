@@ -159,10 +159,9 @@ def show(arguments: argparse.Namespace) -> int:
     from sagemaker_debug_ext.profiler.rules import Verdict, summarize
 
     evaluation = _evaluate(arguments)
+    evaluation.check_data()
     if arguments.json:
         _output.write_json({"rules": summarize(evaluation.rules), "problems": evaluation.problems})
-    elif evaluation.span is None:
-        _output.write(f"{arguments.profile}: no profiler data")
     else:
         for rule in evaluation.rules:
             reason = rule.not_evaluated() if rule.verdict is Verdict.NOT_EVALUATED else None
@@ -184,6 +183,7 @@ def write_report(arguments: argparse.Namespace) -> int:
         raise SMDebugValueError("name a folder for the JSON files, or a page with -o")
     if arguments.page is None:
         evaluation = _evaluate(arguments)
+        evaluation.check_data()
     else:
         if arguments.follow:
             _wait_for_the_end(arguments.profile)

@@ -156,7 +156,8 @@ def _list_table(rows: Sequence[tuple[str, str, str, list[str]]], width: int) -> 
 
 
 def _where(spec: RuleSpec) -> str:
-    return "here" if spec.rule_class else "SageMaker"
+    """Return where a rule runs; those on profiler data have no class in the catalog, and run by ``profile show``."""
+    return "here" if spec.rule_class or spec.kind == "profiler" else "SageMaker"
 
 
 def _spell(parameter: ParameterSpec) -> str:

@@ -1,9 +1,10 @@
-"""Both readers of a folder ``profiler-output``."""
+"""Both readers of a folder ``profiler-output``, and the error of a folder that holds nothing for them."""
 
 from __future__ import annotations
 
 import os
 
+from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.algorithm_metrics_reader import AlgorithmMetricsReader
 from sagemaker_debug_ext.profiler.profiler_files import open_files
 from sagemaker_debug_ext.profiler.system_metrics_reader import SystemMetricsReader
@@ -20,3 +21,8 @@ def open_readers(
     """
     files = open_files(path)
     return SystemMetricsReader(files, use_in_memory_cache), AlgorithmMetricsReader(files, use_in_memory_cache)
+
+
+def no_data(path: str | os.PathLike[str]) -> SMDebugValueError:
+    """Return the error of a folder without profiler data."""
+    return SMDebugValueError(f"{os.fspath(path)!r} holds no profiler data; name the folder profiler-output of a job")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any, Final, NamedTuple
 
 from sagemaker_debug_ext.profiler.format.system_rows import SystemRow
-from sagemaker_debug_ext.profiler.open_readers import open_readers
+from sagemaker_debug_ext.profiler.open_readers import no_data, open_readers
 from sagemaker_debug_ext.profiler.trace_event_file_parser import TraceEvent
 from sagemaker_debug_ext.store.backends.fileio import renamed_at_end
 
@@ -59,9 +59,12 @@ def write_trace(
 
     Raises:
         OSError: The data cannot be read, or the file cannot be written.
+        SMDebugValueError: There are no data.
     """
     system, framework = open_readers(path)
     events, rows = framework.get_all_events(), system.get_all_rows()
+    if not events and not rows.types:
+        raise no_data(path)
     temporary = f"{os.fspath(target)}.tmp"
     os.makedirs(os.path.dirname(os.path.abspath(temporary)), exist_ok=True)
     with renamed_at_end(temporary, target), open(temporary, "wb") as raw, _compressed(raw, target) as file:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.looking.page.charts import table
 from sagemaker_debug_ext.looking.page.document import document
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
@@ -20,6 +19,7 @@ from sagemaker_debug_ext.looking.profile.pictures import (
     utilization_map,
 )
 from sagemaker_debug_ext.looking.report import write_page
+from sagemaker_debug_ext.profiler.open_readers import no_data
 from sagemaker_debug_ext.profiler.rules import ProfileEvaluation, ProfilerRule, Verdict, summarize
 from sagemaker_debug_ext.profiler.rules.base import Finding
 from sagemaker_debug_ext.profiler.rules.slices import CPU, GPU, natural_key
@@ -57,7 +57,7 @@ def write_profile_page(
     evaluation = ProfileEvaluation(path, rules, also=[history.add])
     evaluation.advance()
     if not history.sensors and not history.workers:
-        raise SMDebugValueError(f"{os.fspath(path)!r} holds no profiler data")
+        raise no_data(path)
     write_page(target, render(os.fspath(path), history, evaluation.rules))
     return evaluation
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.format.file_names import END_MARKS
-from sagemaker_debug_ext.profiler.open_readers import open_readers
+from sagemaker_debug_ext.profiler.open_readers import no_data, open_readers
 from sagemaker_debug_ext.profiler.profiler_files import open_files
 from sagemaker_debug_ext.profiler.rules.base import ProfilerRule, unknown_rule
 from sagemaker_debug_ext.profiler.rules.registry import RULES
@@ -90,6 +90,15 @@ class ProfileEvaluation:
     def has_ended(self) -> bool:
         """Return whether the job has ended."""
         return any(self._files.exists(mark) for mark in END_MARKS)
+
+    def check_data(self) -> None:
+        """Check that there were data to evaluate.
+
+        Raises:
+            SMDebugValueError: There were none, because `path` is another folder, or nothing was recorded.
+        """
+        if self.span is None:
+            raise no_data(self._path)
 
     def advance(self, has_ended: bool = True) -> bool:
         """Evaluate the slices that are complete.

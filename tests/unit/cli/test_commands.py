@@ -288,3 +288,12 @@ def test_help_and_version_exit_with_0(capsys):
     assert main(["--help"]) == 0
     assert "exit status" in capsys.readouterr().out
     assert main(["--version"]) == 0
+
+
+def test_command_when_aws_cannot_be_called_then_says_why_in_one_line(monkeypatch, tmp_path, capsys):
+    """A machine without a region is told so, not shown a traceback."""
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    assert main(["self-managed", "show", "job"]) == 2
+    assert capsys.readouterr().err == "sagemaker-debug: AWS: You must specify a region.\n"

@@ -322,10 +322,17 @@ def test_command_when_a_bottleneck_is_found_then_says_what_is_slow_and_what_to_c
     assert "data loader workers" in printed
 
 
-def test_command_when_there_are_no_data_then_says_so(tmp_path, capsys):
-    """An empty folder is no finding."""
-    assert main(["profile", "show", str(tmp_path)]) == 0
-    assert "no profiler data" in capsys.readouterr().out
+@pytest.mark.parametrize("folder", ["", "missing"])
+@pytest.mark.parametrize(
+    "words", [["show", "{}"], ["show", "{}", "--json"], ["report", "{}", "out"], ["trace", "{}", "out"]]
+)
+def test_command_when_there_are_no_data_then_is_refused(tmp_path, monkeypatch, capsys, words, folder):
+    """A wrong folder is no sound job, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    path = str(tmp_path / folder)
+    assert main(["profile", *(word.format(path) for word in words)]) == 2
+    assert f"{path!r} holds no profiler data; name the folder" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_evaluation_when_the_clock_jumps_by_years_then_skips_the_gap(tmp_path):

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.trace_export import Finding, write_trace
 from support.profiler import unpack
 
@@ -57,10 +58,11 @@ def test_command_when_asked_for_a_trace_then_writes_it_and_says_what_it_holds(ou
     assert (answer["spans"], answer["counters"], answer["findings"]) == (334, 1200, 0)
 
 
-def test_trace_when_the_folder_is_empty_then_is_an_empty_array(tmp_path):
-    """No data give a trace that opens."""
-    write_trace(tmp_path / "none", tmp_path / "trace.json")
-    assert json.loads((tmp_path / "trace.json").read_bytes()) == []
+def test_trace_when_there_are_no_data_then_is_refused(tmp_path):
+    """A wrong folder is named, and nothing is written."""
+    with pytest.raises(SMDebugValueError, match="none' holds no profiler data"):
+        write_trace(tmp_path / "none", tmp_path / "trace.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_trace_when_the_target_cannot_be_written_then_nothing_is_left(output, tmp_path):
