@@ -59,7 +59,7 @@ def job_environment(
         "SMDEBUG_CONFIG_FILE_PATH": str(folder.config / "debughookconfig.json"),
         "TENSORBOARD_CONFIG_FILE_PATH": str(folder.config / "tensorboardoutputconfig.json"),
         "CHECKPOINT_CONFIG_FILE_PATH": str(folder.config / "checkpointconfig.json"),
-        "SMPROFILER_CONFIG_PATH": str(folder.config / "profilerconfig.json"),
+        "SMPROFILER_CONFIG_PATH": str(folder.profiler_config),
     }
     environment |= _toolkit_variables(request, folder)
     environment |= folder.relocate(request.get("Environment", {}))

@@ -275,7 +275,8 @@ class LocalTrainingJob:
             self._description.update(**members)
         if self._started and "ProfilerConfig" in members:
             content = self._folder.relocate(members["ProfilerConfig"])
-            write_object(LocalBackend(self._folder.config), "profilerconfig.json", [json.dumps(content).encode()])
+            file = self._folder.profiler_config
+            write_object(LocalBackend(file.parent), file.name, [json.dumps(content).encode()])
 
     def start(self) -> None:
         """Prepare the job and start its entry point.

@@ -59,6 +59,11 @@ class JobFolder:
         return self.ml / "output" / "data"
 
     @property
+    def profiler_config(self) -> Path:
+        """The file with the job's ``ProfilerConfig``, which changes when the job is updated."""
+        return self.config / "profilerconfig.json"
+
+    @property
     def failure(self) -> Path:
         """The file to which a script may write why it failed."""
         return self.ml / "output" / "failure"
@@ -158,7 +163,7 @@ def config_files(request: Mapping[str, Any], folder: JobFolder) -> dict[str, Any
         if path is not None:
             files[output.config_file] = {**folder.relocate(request[output.member]), "LocalPath": str(path)}
     if "ProfilerConfig" in request:
-        files["profilerconfig.json"] = folder.relocate(request["ProfilerConfig"])
+        files[folder.profiler_config.name] = folder.relocate(request["ProfilerConfig"])
     return files
 
 

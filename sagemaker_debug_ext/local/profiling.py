@@ -45,7 +45,7 @@ def start_job_sampler(request: Mapping[str, Any], folder: JobFolder, locations: 
         return None
     interval = request.get("ProfilerConfig", {}).get("ProfilingIntervalInMilliseconds", DEFAULT_INTERVAL_MILLIS)
     try:
-        return start_sampler(path, interval, HOST)
+        return start_sampler(path, interval, HOST, config_path=str(folder.profiler_config))
     except (DebugExtError, OSError) as error:
         _LOG.warning("training job %s is not sampled: %s", request["TrainingJobName"], error)
         return None

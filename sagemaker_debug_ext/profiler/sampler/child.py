@@ -20,6 +20,7 @@ from sagemaker_debug_ext.profiler.sampler.cgroup import Cgroup
 from sagemaker_debug_ext.profiler.sampler.election import exclusive_lock
 from sagemaker_debug_ext.profiler.sampler.gpus import find_gpus
 from sagemaker_debug_ext.profiler.sampler.loop import SamplingLoop
+from sagemaker_debug_ext.profiler.sampler.requested_interval import RequestedInterval
 from sagemaker_debug_ext.profiler.sampler.sensors import host_sources
 from sagemaker_debug_ext.profiler.sampler.settings import SamplerSettings
 from sagemaker_debug_ext.profiler.sampler.upload import uploaded
@@ -107,7 +108,8 @@ def main(arguments: Sequence[str]) -> int:
     ):
         writer = SystemFileWriter(settings.output_path, settings.node)
         fast, slow = host_sources(settings.output_path, parent_pid)
-        loop = SamplingLoop(writer, settings.node, settings.interval_millis / 1000, [*fast, *find_gpus()], slow)
+        requested = RequestedInterval(settings.config_path, settings.interval_millis / 1000)
+        loop = SamplingLoop(writer, settings.node, requested, [*fast, *find_gpus()], slow)
         try:
             os.makedirs(settings.output_path, exist_ok=True)
             loop.run(parent.wait)

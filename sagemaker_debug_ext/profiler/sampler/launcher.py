@@ -30,6 +30,7 @@ def start_sampler(
     interval_millis: int = 500,
     node: str = "algo-1",
     upload_to: str | None = None,
+    config_path: str | None = None,
 ) -> Sampler:
     """Record system metrics of this machine until this process ends or the sampler is stopped.
 
@@ -42,6 +43,8 @@ def start_sampler(
         interval_millis: Milliseconds between samples, from 100 to 60,000.
         node: The machine, as the files name it: ``algo-`` and a number.
         upload_to: Another folder, such as one on S3, to which all files below `output_path` are copied.
+        config_path: A file ``profilerconfig.json``, whose ``ProfilingIntervalInMilliseconds`` and ``DisableProfiler``
+            are followed within a second when it changes.
 
     Returns:
         The sampler, which is also a context manager that stops it.
@@ -51,7 +54,13 @@ def start_sampler(
         MissingDependencyError: psutil is not installed.
     """
     sampler = Sampler(
-        SamplerSettings(output_path=output_path, interval_millis=interval_millis, node=node, upload_to=upload_to)
+        SamplerSettings(
+            output_path=output_path,
+            interval_millis=interval_millis,
+            node=node,
+            upload_to=upload_to,
+            config_path=config_path,
+        )
     )
     sampler.start()
     return sampler

@@ -22,6 +22,9 @@ MAX_COST: Final = 0.005
 _COST_SECONDS: Final = 10.0
 """The cost is evaluated over this time, so that one slow sample does not count."""
 
+_LOOK_SECONDS: Final = 1.0
+"""How often another interval may be asked for."""
+
 _ALL_ERRORS: Final = (Exception,)
 
 
@@ -39,7 +42,7 @@ class SamplingLoop:
     Args:
         writer: Where rows go.
         node: The machine.
-        interval: Seconds between samples.
+        requested: Returns the seconds between samples that are asked for now, or None for no samples.
         fast: Sources to read at every sample; each is a family with a common time.
         slow: Sources to read every few seconds.
         clock: Seconds since 1970.
@@ -47,14 +50,14 @@ class SamplingLoop:
         monotonic: Seconds that only grow.
 
     Attributes:
-        interval: Seconds between samples; doubled when sampling costs too much.
+        interval: Seconds between samples: what is asked for, doubled when sampling costs too much.
     """
 
     def __init__(
         self,
         writer: SystemFileWriter,
         node: str,
-        interval: float,
+        requested: Callable[[], float | None],
         fast: Iterable[Source],
         slow: Iterable[Source] = (),
         *,
@@ -64,11 +67,13 @@ class SamplingLoop:
     ) -> None:
         self._writer = writer
         self._node = node
-        self.interval = interval
+        self._requested = requested
+        self._asked = requested()
+        self.interval = self._asked or math.inf
         self._fast = list(fast)
         self._slow = list(slow)
         self._clock, self._cpu_clock, self._monotonic = clock, cpu_clock, monotonic
-        self._slow_at = -math.inf
+        self._slow_at = self._due_at = -math.inf
         self._evaluated_at, self._evaluated_cpu = monotonic(), cpu_clock()
 
     def run(self, wait: Callable[[float], bool]) -> None:
@@ -80,10 +85,25 @@ class SamplingLoop:
         self._writer.start(self._clock())
         goes_on = True
         while goes_on:
-            self.sample()
-            self._check_cost()
-            goes_on = wait(max(next_tick(self._clock(), self.interval) - self._clock(), 0.0))
+            if self._is_due():
+                self.sample()
+                self._check_cost()
+                now = self._clock()
+                self._due_at = self._monotonic() + (next_tick(now, self.interval) - now)
+            else:
+                self._writer.write(())  # rows of a sample long before its next one reach their file
+            goes_on = wait(min(max(self._due_at - self._monotonic(), 0.0), _LOOK_SECONDS))
         self._writer.flush()
+
+    def _is_due(self) -> bool:
+        """Follow what is asked for, and return whether to sample now."""
+        asked = self._requested()
+        if asked != self._asked:
+            self._asked, self._due_at = asked, -math.inf
+            self.interval = asked or math.inf
+        if asked is None:
+            self._due_at = math.inf
+        return self._monotonic() >= self._due_at
 
     def sample(self) -> None:
         """Read all sensors that are due, and write their values."""

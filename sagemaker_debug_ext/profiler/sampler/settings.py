@@ -31,6 +31,7 @@ class SamplerSettings:
         interval_millis: Milliseconds between samples, from 100 to 60,000.
         node: The machine, as the files name it: ``algo-`` and a number.
         upload_to: Another folder, such as one on S3, to which all files below `output_path` are copied; None for none.
+        config_path: A file ``profilerconfig.json`` by which the interval may be changed while sampling; None for none.
 
     Raises:
         SMDebugValueError: A value is not allowed.
@@ -40,6 +41,7 @@ class SamplerSettings:
     interval_millis: int = 500
     node: str = "algo-1"
     upload_to: str | None = None
+    config_path: str | None = None
 
     def __attrs_post_init__(self) -> None:
         interval: object = self.interval_millis

@@ -205,6 +205,34 @@ def test_local_job_when_its_profiler_is_not_disabled_then_is_sampled(profiler, i
         assert job.profiler_path == tmp_path / "work" / "s3" / "bucket" / "prof" / "job" / "profiler-output"
 
 
+def test_local_job_when_it_is_updated_then_its_sampler_follows(tmp_path):
+    """UpdateTrainingJob changes the interval of a running job, and switches its profiler off."""
+    source = tmp_path / "src"
+    source.mkdir()
+    (source / "train.py").write_text("import time; time.sleep(60)\n")
+    profiler = {"S3OutputPath": "s3://bucket/prof", "ProfilingIntervalInMilliseconds": 60_000}
+    members = {"source": str(source), "ProfilerConfig": profiler}
+    job = run_training_job(request(**members), tmp_path / "work", check=False, wait=False)
+    path = job.profiler_path
+
+    def num_samples():
+        files = LocalSystemMetricsReader(path).get_events(0, 1 << 60) if path.exists() else ()
+        return len([event for event in files if event.name == "MemoryUsedPercent"])
+
+    try:
+        wait_for(lambda: num_samples() == 1)
+        job.update(ProfilerConfig={**profiler, "ProfilingIntervalInMilliseconds": 100})
+        wait_for(lambda: num_samples() > 10)
+        job.update(ProfilerConfig={"DisableProfiler": True})
+        time.sleep(2)  # the change is seen, and the last samples are written
+        before = num_samples()
+        time.sleep(1)
+        assert num_samples() == before
+    finally:
+        job.stop()
+        job.wait()
+
+
 def test_local_job_when_it_has_profiler_rules_then_describes_their_verdicts(tmp_path):
     """Rules of the request are evaluated on the samples of the job."""
     source = tmp_path / "src"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import json
 import math
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
+from sagemaker_debug_ext.profiler.format.config_file import is_true
 from sagemaker_debug_ext.profiler.profiler_constants import CONFIG_PATH_DEFAULT
 from sagemaker_debug_ext.profiler.timeline.detail.ranges import ProfileRange
 from sagemaker_debug_ext.profiler.timeline.trace_writer import TraceFileSettings
@@ -85,7 +85,7 @@ def parse_settings(text: str) -> DetailSettings:
     except ValueError:
         return DetailSettings()
     parameters = _lowered(content.get("profilingparameters"))
-    if not parameters or _is_true(content.get("disableprofiler")):
+    if not parameters or is_true(content.get("disableprofiler")):
         return DetailSettings()
     problems: list[str] = []
     return DetailSettings(
@@ -197,16 +197,3 @@ def _number(fields: Mapping[str, Any], *names: str) -> float | None:
 
 def _lowered(value: object) -> dict[str, Any]:
     return {str(name).lower(): item for name, item in value.items()} if isinstance(value, Mapping) else {}
-
-
-def _is_true(value: object) -> bool:
-    return value.strip().lower() not in ("", "false", "0", "no") if isinstance(value, str) else bool(value)
-
-
-def file_version(path: str) -> tuple[int, int, int] | None:
-    """Return what changes when a file is written anew; None if there is none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -12,7 +12,8 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from sagemaker_debug_ext.profiler.timeline.detail.config_file import DetailSettings, file_version, read_settings
+from sagemaker_debug_ext.profiler.format.config_file import file_version
+from sagemaker_debug_ext.profiler.timeline.detail.config_file import DetailSettings, read_settings
 from sagemaker_debug_ext.profiler.timeline.detail.python_profiler import PythonProfiler
 from sagemaker_debug_ext.profiler.timeline.detail.ranges import RangeProgress
 

@@ -33,11 +33,11 @@ class Machine:
     def write(self, rows) -> None:
         self.rows += rows
 
-    def loop(self, fast, slow=(), interval=0.5) -> SamplingLoop:
+    def loop(self, fast, slow=(), requested=lambda: 0.5) -> SamplingLoop:
         return SamplingLoop(
             self,
             "algo-1",
-            interval,
+            requested,
             fast,
             slow,
             clock=self.clock,
@@ -110,6 +110,37 @@ def test_loop_when_it_costs_too_much_then_halves_its_rate_and_says_so(caplog):
     assert "a sample every 1 s" in caplog.text
     recorded = [row.value for row in machine.rows if row.dimension == "SamplingIntervalSeconds"]
     assert recorded == [1.0]
+
+
+def test_loop_when_another_interval_is_asked_for_then_follows_within_a_second():
+    """A long interval is not waited for, and what is switched off writes nothing."""
+    machine = Machine()
+    begin = machine.now
+
+    def requested():
+        seconds = machine.now - begin
+        return 60.0 if seconds < 3 else None if seconds < 10 else 2.0
+
+    machine.run(machine.loop([memory], requested=requested), 17)
+    times = [round(row.timestamp - begin + 0.3, 3) for row in machine.rows if row.type == "memory"]
+    assert times == [0.3, 10.3, 12.0, 14.0, 16.0]
+
+
+def test_loop_when_its_rate_was_halved_then_a_new_interval_wins():
+    """What is asked for later is tried, although the interval before was too short."""
+    machine = Machine()
+    asked = [0.5]
+
+    def expensive():
+        machine.cpu += 0.01
+        return memory()
+
+    loop = machine.loop([expensive], requested=lambda: asked[0])
+    machine.run(loop, 30)
+    assert loop.interval == 1.0
+    asked[0] = 5.0
+    machine.run(loop, 3)
+    assert loop.interval == 5.0
 
 
 def test_loop_when_sources_are_slow_then_they_are_read_less_often():
