@@ -52,6 +52,9 @@ _VARIABLE: Final = re.compile(f"{VARIABLE_PREFIX}[0-9]+")
 CLUSTER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_CLUSTER"
 """Names the job on its cluster: ``kubernetes:jobs/NAME``, ``kubernetes:trainjobs/NAME``, ``slurm`` or ``sagemaker``."""
 
+SPEC_KEY: Final = "spec.json"
+"""Object in the state of a job with its settings, which outlives the description of the job."""
+
 STOP_KEY: Final = "stop.json"
 """Below the state of a job: written by a watcher out of reach of the script, to ask it to stop."""
 

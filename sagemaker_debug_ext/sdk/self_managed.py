@@ -119,6 +119,50 @@ def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None =
     return {**description, **_members(spec), **_statuses(spec, description, now)}
 
 
+def description_of_state(location: str) -> dict[str, Any]:
+    """Return a description made of what the watcher of a job has written, for jobs that SageMaker no longer describes.
+
+    Args:
+        location: The folder of the job: ``s3://bucket/prefix/job-name``.
+
+    Raises:
+        TrialNotFoundError: There is no such folder, or no watcher has written to it.
+        StorageError: The folder cannot be read.
+        JobSpecError: The settings are damaged.
+    """
+    import datetime as dt  # noqa: PLC0415
+
+    spec = spec_of_state(location)
+    name = job_name_of(location)
+    known = {"TrainingJobName": name, "TrainingJobStatus": "Unknown"}
+    output = {} if spec.output_path is None else {"OutputDataConfig": {"S3OutputPath": spec.output_path}}
+    return {**known, **output, **_members(spec), **_statuses(spec, known, dt.datetime.now(dt.timezone.utc))}
+
+
+def job_name_of(location: str) -> str:
+    """Return the name of the job whose folder a location is."""
+    return location.rstrip("/").rpartition("/")[2]
+
+
+def spec_of_state(location: str) -> JobSpec:
+    """Return the settings that the watcher of a job has written to the folder of the job.
+
+    Raises:
+        TrialNotFoundError: There is no such folder, or no watcher has written to it.
+        StorageError: The folder cannot be read.
+        JobSpecError: The settings are damaged.
+    """
+    from sagemaker_debug_ext.config.job_spec import SPEC_KEY, JobSpec  # noqa: PLC0415
+    from sagemaker_debug_ext.errors import TrialNotFoundError  # noqa: PLC0415
+    from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
+
+    state = f"{location.rstrip('/')}/self-managed"
+    content = open_backend(state).read(SPEC_KEY)
+    if content is None:
+        raise TrialNotFoundError(location, f"a watched job has {state}/{SPEC_KEY}, which is missing")
+    return JobSpec.from_json(bytes(content))
+
+
 def debugger_members(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a self-managed job as members of a description; none for other jobs.
 

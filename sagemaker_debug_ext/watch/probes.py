@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import attrs
+import botocore.exceptions
 
 from sagemaker_debug_ext.config.job_spec import CLUSTER_VARIABLE
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -177,13 +178,26 @@ class SageMakerJob:
     client_factory: Callable[[str], Any] = aws_client
 
     def has_ended(self) -> bool:
-        """Return whether the job has a final status."""
-        description = self.client_factory("sagemaker").describe_training_job(TrainingJobName=self.name)
+        """Return whether the job has a final status, or is no longer there: only jobs that have ended are deleted."""
+        try:
+            description = self.client_factory("sagemaker").describe_training_job(TrainingJobName=self.name)
+        except botocore.exceptions.ClientError as error:
+            if _is_not_found(error):
+                return True
+            raise
         return description["TrainingJobStatus"] in ("Completed", "Failed", "Stopped")
 
     def stop(self) -> None:
         """Stop the job."""
         self.client_factory("sagemaker").stop_training_job(TrainingJobName=self.name)
+
+
+def _is_not_found(error: botocore.exceptions.ClientError) -> bool:
+    """Return whether an error says that there is no such job; SageMaker has no code of its own for it."""
+    found = error.response["Error"]
+    return found["Code"] == "ResourceNotFound" or (
+        found["Code"] == "ValidationException" and "not found" in found["Message"].lower()
+    )
 
 
 def find_probe(text: str, job_name: str, environ: Mapping[str, str]) -> JobProbe:

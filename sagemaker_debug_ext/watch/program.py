@@ -26,7 +26,7 @@ import attrs
 import botocore.exceptions
 
 from sagemaker_debug_ext._json import JSONObject
-from sagemaker_debug_ext.config.job_spec import CLUSTER_VARIABLE, JobSpec, decode_job_spec, job_name
+from sagemaker_debug_ext.config.job_spec import CLUSTER_VARIABLE, SPEC_KEY, JobSpec, decode_job_spec, job_name
 from sagemaker_debug_ext.config.self_managed import PLACES
 from sagemaker_debug_ext.errors import DebugExtError, JobSpecError
 from sagemaker_debug_ext.rules.action import aws_client
@@ -315,6 +315,10 @@ def watch(
     if not lease.acquire(wait):
         LOG.info("another watcher evaluates the rules of job %s", name)
         return EXIT_DONE
+    try:
+        state.write(SPEC_KEY, [spec.to_json().encode()])
+    except (OSError, DebugExtError):
+        LOG.warning("cannot write the settings of job %s", name, exc_info=True)
     actions = JobActions(name, state, spec.actions, ask_script, stop_job=None if probe is None else probe.stop)
     with scratch_folder() as scratch:
         events = EventSender() if spec.actions.events else None

@@ -1,0 +1,173 @@
+"""What fails around a self-managed job on the server of this machine, and what its user sees."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from sagemaker_debug_ext import (
+    ActionList,
+    CollectionConfig,
+    DebuggerHookConfig,
+    Email,
+    Rule,
+    SelfManaged,
+    StopTraining,
+    rule_configs,
+    self_managed_request,
+)
+from support.laptop import TRAIN
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
+
+KILLED = TRAIN.replace("100_000", "22") + "import os; time.sleep(10); os.kill(os.getpid(), 9)\n"
+"""The hook has written every step, but not that they were the last."""
+
+
+def environment_of(actions, **settings):
+    rule = Rule.sagemaker(rule_configs.tree_depth(), rule_parameters={"depth": "0"}, actions=actions)
+    request = self_managed_request(
+        {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+        rules=[rule, Rule.sagemaker(rule_configs.tree_depth(), name="Open", rule_parameters={"depth": "100"})],
+        debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
+        self_managed=SelfManaged(poll_seconds=0.5, events=False, **settings),
+    )
+    return request["Environment"]
+
+
+def rules_of(bucket, name):
+    """Return the rules of ``status.json``; none before the watcher has written it."""
+    try:
+        answer = bucket.get_object(Bucket="my-bucket", Key=f"output/{name}/self-managed/status.json")
+    except bucket.exceptions.NoSuchKey:
+        return []
+    return json.loads(answer["Body"].read())["rules"]
+
+
+@pytest.fixture
+def log_of(server):
+    """Return a function that returns the lines that a job has printed."""
+
+    def read(name):
+        logs = server.client("logs")
+        events = logs.filter_log_events(
+            logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}/", limit=10_000
+        )["events"]
+        return "\n".join(event["message"] for event in events)
+
+    return read
+
+
+@contextlib.contextmanager
+def denying():
+    """Serve a SageMaker that allows nothing, and yield its address and the operations that were asked for."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.headers["X-Amz-Target"])
+            self.rfile.read(int(self.headers["Content-Length"]))
+            message = "User: arn:aws:sts::123456789012:assumed-role/Trainer is not authorized to perform: it"
+            content = json.dumps({"__type": "AccessDeniedException", "Message": message}).encode()
+            self.send_response(400)
+            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_stop_when_the_role_may_not_stop_jobs_then_the_script_ends_by_itself(bucket, submit, wait_for, log_of):
+    """It was asked first; status and log name the denied request."""
+    with denying() as (url, asked):
+        submit("denied", TRAIN, Environment={**environment_of(StopTraining()), "AWS_ENDPOINT_URL_SAGEMAKER": url})
+        assert wait_for("denied", "Completed", "Stopped", "Failed")["TrainingJobStatus"] == "Completed"
+    assert asked == ["SageMaker.StopTrainingJob"]
+    rule, _ = rules_of(bucket, "denied")
+    assert rule["RuleEvaluationStatus"] == "IssuesFound"
+    (action,) = rule["actions"]
+    assert action["outcome"].startswith("failed: ClientError: An error occurred (AccessDeniedException)")
+    assert "not authorized" in log_of("denied")
+
+
+def test_message_when_the_topic_is_gone_then_other_actions_are_carried_out(server, bucket, submit, wait_for, log_of):
+    """The job is stopped; status and log say that nobody was told."""
+    sns = server.client("sns")
+    topic = sns.create_topic(Name="gone")["TopicArn"]
+    sns.delete_topic(TopicArn=topic)
+    actions = ActionList(Email("me@example.com"), StopTraining())
+    submit("untold", TRAIN, Environment=environment_of(actions, topic_arn=topic))
+    assert wait_for("untold", "Completed", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
+    rule, _ = rules_of(bucket, "untold")
+    assert rule["RuleEvaluationStatus"] == "IssuesFound"
+    outcomes = {action["name"]: action["outcome"] for action in rule["actions"]}
+    assert outcomes["stoptraining"] == "done"
+    assert outcomes["email"].startswith("failed: NotFoundException: An error occurred (NotFound)")
+    assert "NotFound" in log_of("untold")
+
+
+@pytest.fixture
+def program(server):
+    """Return a function that runs a module of this package against the server."""
+    processes = []
+
+    def start(module, *words):
+        own = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"sagemaker_debug_ext.{module}", *words],
+            env={**os.environ, **own, "AWS_ENDPOINT_URL": server.url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_job_when_deleted_while_it_is_watched_then_the_rules_end_and_their_results_are_kept(
+    bucket, submit, wait_for, sagemaker, program
+):
+    """Without an end mark of the hook; the folder of the job answers what SageMaker no longer does."""
+    submit("deleted", KILLED, Environment=environment_of(StopTraining(), place="here", stop="off"))
+    wait_for("deleted", "InProgress")
+    watcher = program("watch.program", "--job", "deleted", "--place", "here")
+    wait_for("deleted", "Failed")
+    sagemaker.delete_training_job(TrainingJobName="deleted")
+    _, errors = watcher.communicate(timeout=120)
+    assert watcher.returncode == 0, errors
+    judged = rules_of(bucket, "deleted")
+    assert [rule["RuleEvaluationStatus"] for rule in judged] == ["IssuesFound", "NoIssuesFound"]
+
+    unknown = program("cli.main", "self-managed", "status", "deleted")
+    assert "not found" in unknown.communicate(timeout=60)[1]
+    for command in ("status", "resume"):
+        shown = program("cli.main", "self-managed", command, "s3://my-bucket/output/deleted")
+        text, errors = shown.communicate(timeout=60)
+        assert shown.returncode == 1, errors  # a rule has found an issue
+        assert "IssuesFound" in text
+    missing = program("cli.main", "self-managed", "status", "s3://my-bucket/output/other")
+    assert "output/other/self-managed/spec.json, which is missing" in missing.communicate(timeout=60)[1]
+    assert missing.returncode == 2
