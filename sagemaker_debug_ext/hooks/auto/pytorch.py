@@ -2,8 +2,8 @@
 
 `install` adds a global forward pre-hook to PyTorch. A module that the script calls directly, not through another
 module, is a model if it has trainable parameters, and a loss if its class is named like one. After many calls without
-a new module, the pre-hook is removed. Functions of `torch.nn.functional` that are losses, and the iteration over data
-loaders, are wrapped.
+a new module, the pre-hook is removed. Losses and dropout of `torch.nn.functional`, and the iteration over data loaders,
+are wrapped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
-from sagemaker_debug_ext.hooks.auto.pytorch_losses import wrap_losses
+from sagemaker_debug_ext.hooks.auto.pytorch_functions import wrap_dropout, wrap_losses
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
@@ -73,7 +73,7 @@ class AutoHook(Hook):
         """Save a call of a loss function as one of the loss module of class `kind`, unless that is saved itself."""
         if module is not None and self._is_loss(module):
             return
-        if current_backward() != NO_BACKWARD or self._skipped.is_skipping or self._role.is_helper:
+        if not self._records_functions():
             return
         self._save_custom_tensors()
         self._offer_numbered(f"{kind}_input", inputs)
@@ -82,6 +82,16 @@ class AutoHook(Hook):
             self._detector.exclude([output])
         if self._steps.open is not None:
             self._note_loss(kind, kind, lambda: arguments, inputs)
+
+    @fail_safe
+    def record_dropout(self, function: str, drops: bool) -> None:
+        """Save whether a call of a dropout function drops elements, as ``functional.<function>_active_<i>``."""
+        if self._records_functions():
+            self._offer_numbered(f"functional.{function}_active", torch.tensor(float(drops)))
+
+    def _records_functions(self) -> bool:
+        """Return whether calls of functions belong to what is captured now."""
+        return current_backward() == NO_BACKWARD and not (self._skipped.is_skipping or self._role.is_helper)
 
     def _mode_of(self, module: nn.Module) -> ModeKeys:
         return self._modes.mode_of(module)
@@ -180,6 +190,11 @@ class _Finder:
         if self._hook is not None and not self._hook.is_closed and os.getpid() == self._pid:
             self._hook.record_loss(kind, arguments, inputs, output, module)
 
+    def note_dropout(self, function: str, drops: bool) -> None:
+        """Pass a call of a dropout function on to the hook."""
+        if self._hook is not None and not self._hook.is_closed and os.getpid() == self._pid:
+            self._hook.record_dropout(function, drops)
+
     def note_loader(self, loader: DataLoader[Any]) -> None:
         """Note the data set and the workers of the first loader that is iterated over."""
         if self._data is None and os.getpid() == self._pid:
@@ -217,6 +232,7 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
     """
     finder = _Finder(configure(AutoHook.default_save_interval))
     wrap_losses(finder.note_loss)
+    wrap_dropout(finder.note_dropout)
     _wrap_loaders(finder.note_loader)
     finder.handle = modules.register_module_forward_pre_hook(HookCallback(finder.look))
 

@@ -41,6 +41,8 @@ MAX_OTHERS: Final = 64
 """Number of tensors of the same shape that each tensor is compared with."""
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
 LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
+CALLS: Final = Selection(patterns=(r"^functional\.\w+_active_[0-9]+$",))
+"""Whether a call of a function drops elements."""
 
 
 def drops(inputs: Array, output: Array) -> bool | None:
@@ -104,7 +106,8 @@ class TrainEvalMixup(TensorRule):
     and an update follows, not by the mode that the model was set to. Only in training does a dropout layer drop
     elements, and a batch normalisation centre its output on its bias by the statistics of the batch. The rule fires if
     a layer does so at `patience` consecutive saved EVAL steps, or fails to at as many TRAIN steps. The rule needs the
-    inputs and outputs of dropout layers, or the outputs and biases of batch normalisations.
+    inputs and outputs of dropout layers, or the outputs and biases of batch normalisations. Of calls of PyTorch's
+    dropout functions, ``sagemaker-debug run`` saves whether they drop elements.
 
     A dropout layer can fail only after it has dropped elements, because its probability may be 0, or if the program
     record shows that it was set to evaluation when training began. A layer that was set to evaluation in a model set
@@ -144,7 +147,7 @@ class TrainEvalMixup(TensorRule):
             self._dropout = self._dropout.united_with(_outputs_of(layers, "Dropout"))
         if not self.parameters["norm_regex"]:
             norm = norm.united_with(_outputs_of(layers, "BatchNorm"))
-        self._by_name = self._dropout.united_with(norm)
+        self._by_name = self._dropout.united_with(norm).united_with(CALLS)
         self.selection = self._by_name.united_with(LAYERS)
         self._streaks = StreakCounter()
         self._has_dropped: set[str] = set()
@@ -193,6 +196,10 @@ class TrainEvalMixup(TensorRule):
 
     def _trains(self, view: StepView, name: str, output: Array) -> bool | None:
         """Return whether the layer behaves as in training."""
+        if name in view.selected(CALLS):
+            if np.any(output):
+                self._has_dropped.add(name)
+            return bool(np.any(output)) if name in self._has_dropped or view.mode is ModeKeys.EVAL else None
         if name in view.selected(self._dropout):
             inputs = view.value(naming_scheme_of(view.trial).input_of(name))
             found = None if inputs is None else drops(inputs, output)

@@ -1,4 +1,4 @@
-"""Loss functions are captured like the modules of the same loss, and stay what they are for PyTorch."""
+"""Functions are captured like the modules of the same kind, and stay what they are for PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from torch import nn
 from torch.nn import functional
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.hooks.auto.pytorch_losses import LOSS_FUNCTIONS, wrap_losses
+from sagemaker_debug_ext.hooks.auto.pytorch_functions import (
+    DROPOUT_FUNCTIONS,
+    LOSS_FUNCTIONS,
+    wrap_dropout,
+    wrap_losses,
+)
 from sagemaker_debug_ext.hooks.program.autograd import tail_of
 from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.causes import likely_causes
@@ -93,6 +98,77 @@ def test_call_when_transformed_then_is_not_reported(calls):
     assert found.shape == (2,)
     torch.func.grad(lambda scores: loss_of(scores, LABELS))(SCORES.detach())
     assert calls == []
+
+
+@pytest.fixture
+def dropouts(monkeypatch):
+    """The calls that wrapped dropout functions report; the functions are restored at the end."""
+    for name in DROPOUT_FUNCTIONS:
+        monkeypatch.setattr(functional, name, getattr(functional, name))
+    found = []
+    wrap_dropout(lambda *reported: found.append(reported))
+    return found
+
+
+@pytest.mark.parametrize("name", DROPOUT_FUNCTIONS)
+def test_dropout_when_called_by_script_then_is_reported_with_what_it_does(name, dropouts):
+    """Whether it drops anything, and the same random numbers as before."""
+    function, values = getattr(functional, name), torch.ones(2, 3, 4, 4, 4)[: 1 if name.endswith("1d") else 2]
+    values = values.flatten(3) if name.endswith("2d") else values.flatten(2) if name.endswith("1d") else values
+    outputs = []
+    for call in (function, function.__wrapped__):
+        torch.manual_seed(0)
+        outputs.append(call(values, 0.5, training=True))
+    function(values, 0.5, training=False)
+    function(values, p=0.0, training=True)
+    assert torch.equal(*outputs)
+    assert dropouts == [(name, True), (name, False), (name, False)]
+
+
+def test_dropout_when_called_by_a_module_then_is_not_reported(dropouts):
+    """The hook captures the module."""
+    nn.Dropout(0.5)(torch.ones(4))
+    assert dropouts == []
+
+
+MODES = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.last = nn.Linear(8, 16), nn.Linear(16, 1)
+    def forward(self, x):
+        return self.last(F.dropout(self.hidden(x) * self.hidden(x), 0.5{mode}))
+model, x = Net(), torch.randn(64, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(4):
+    model.train()
+    for _ in range(3):
+        optimizer.zero_grad()
+        F.mse_loss(model(x), x[:, :1]).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        model(x), model(x)
+"""
+
+
+@pytest.mark.parametrize(("mode", "causes"), [("", ["wrong mode"]), (", training=self.training", [])])
+def test_run_when_dropout_is_not_told_the_mode_then_says_so(tmp_path, monkeypatch, mode, causes):
+    """Whatever the values before and after it look like."""
+    (tmp_path / "train.py").write_text(MODES.format(mode=mode))
+    settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
+    (tmp_path / "hook.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    done = run_captured(tmp_path / "train.py")
+    assert done.returncode == 0, done.stderr
+    trial = create_trial(str(tmp_path / "out"))
+    assert len(trial.tensor("functional.dropout_active_0").steps()) == 20
+    issues = evaluate({"TrainEvalMixup": recommended_rules(trial)["TrainEvalMixup"]}, trial).run()
+    assert [cause.name for cause in likely_causes(issues)] == causes
 
 
 LINEAR = nn.Linear(4, 3)

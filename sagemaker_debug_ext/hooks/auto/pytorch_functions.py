@@ -1,7 +1,8 @@
-"""Capture of PyTorch's loss functions: what they get and return is saved under the name of the loss module.
+"""Capture of functions of `torch.nn.functional` that scripts call: losses and dropout.
 
 `F.cross_entropy(scores, labels)` is saved as a call of an `nn.CrossEntropyLoss` is, so that rules need not know which
-of the two a script uses.
+of the two a script uses. A call of `F.dropout` is saved as whether it drops anything, because it does so in evaluation,
+too, unless the script passes its mode.
 """
 
 from __future__ import annotations
@@ -31,20 +32,44 @@ LOSS_FUNCTIONS: Final[Mapping[str, str]] = {
 }
 """Function → the module of the same loss."""
 
-OnCall = Callable[[str, Mapping[str, Any], tuple[Any, Any], Tensor, nn.Module | None], object]
+DROPOUT_FUNCTIONS: Final = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+"""Functions that drop elements when they are told to train, which is their default but for ``alpha_dropout``."""
+
+OnLoss = Callable[[str, Mapping[str, Any], tuple[Any, Any], Tensor, nn.Module | None], object]
 """Called with the class of the module, the arguments, predictions and targets, the loss, and the module if one calls.
 """
 
 _LOSS_MODULES: Final = "torch.nn.modules.loss"
 
 
-def wrap_losses(on_call: OnCall) -> None:
+OnDropout = Callable[[str, bool], object]
+"""Called with the name of the function, and whether it drops elements."""
+
+
+def wrap_losses(on_call: OnLoss) -> None:
     """Report calls of loss functions by the script and by loss modules."""
     for name, kind in LOSS_FUNCTIONS.items():
-        setattr(functional, name, _wrapped(getattr(functional, name), kind, on_call))
+
+        def report(given: dict[str, Any], loss: Tensor, caller: FrameType, kind: str = kind) -> None:
+            predictions, targets = (given.pop(key) for key in ("input", "target"))
+            on_call(kind, given, (predictions, targets), loss, _module_of(caller))
+
+        _wrap(name, report)
 
 
-def _wrapped(original: Callable[..., Any], kind: str, on_call: OnCall) -> Callable[..., Any]:
+def wrap_dropout(on_call: OnDropout) -> None:
+    """Report calls of dropout functions by the script, not those by modules of PyTorch."""
+    for name in DROPOUT_FUNCTIONS:
+
+        def report(given: dict[str, Any], _output: Tensor, _caller: FrameType, name: str = name) -> None:
+            on_call(name, bool(given["training"] and given["p"] > 0))
+
+        _wrap(name, report)
+
+
+def _wrap(name: str, report: Callable[[dict[str, Any], Tensor, FrameType], None]) -> None:
+    """Report the arguments, result and caller of a function's calls by the script and by loss modules."""
+    original = getattr(functional, name)
     signature = inspect.signature(original)
 
     @functools.wraps(original)
@@ -53,22 +78,27 @@ def _wrapped(original: Callable[..., Any], kind: str, on_call: OnCall) -> Callab
         if is_compiling() or type(result) is not Tensor or _is_transformed():
             return result
         frame = sys._getframe(1)  # noqa: SLF001 - the only way to learn who calls
-        caller = frame.f_globals.get("__name__", "")
+        caller = _name_of(frame)
         if caller == _LOSS_MODULES or not caller.startswith("torch."):
             given = signature.bind(*args, **kwargs)
             given.apply_defaults()
-            predictions, targets = (given.arguments.pop(key) for key in ("input", "target"))
-            on_call(kind, given.arguments, (predictions, targets), result, _module_of(frame, caller))
+            report(given.arguments, result, frame)
         return result
 
     # PyTorch compiles what this returns in the place of the function.
     call.__prepare_scriptable__ = lambda: original  # type: ignore[attr-defined]
-    return call
+    setattr(functional, name, call)
 
 
-def _module_of(frame: FrameType, caller: str) -> nn.Module | None:
+def _name_of(frame: FrameType) -> str:
+    """Return the name of the module whose code calls."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name
+
+
+def _module_of(frame: FrameType) -> nn.Module | None:
     """Return the loss module that calls its function; None if the script calls it."""
-    module = frame.f_locals.get("self") if caller == _LOSS_MODULES else None
+    module = frame.f_locals.get("self") if _name_of(frame) == _LOSS_MODULES else None
     return module if isinstance(module, nn.Module) else None
 
 
