@@ -78,7 +78,7 @@ _MANIFEST: Final = (
 )
 _TEMPLATE: Final = (
     "Print a CloudFormation template with a function that stops jobs submitted with SelfManaged(stop='events'), a "
-    "topic for messages, and the policies of training jobs and readers. Self-managed jobs work without it."
+    "topic for messages, and the policies of training jobs, watchers and readers. Self-managed jobs work without it."
 )
 _WATCH: Final = (
     "Evaluate the rules of a running or ended job on this machine, unless another watcher does. "

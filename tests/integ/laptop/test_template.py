@@ -99,7 +99,7 @@ def test_template_when_a_stack_is_made_then_its_function_is_the_one_tested_here(
     assert {(function["Handler"], function["Runtime"]) for function in functions} == {("index.handler", "python3.13")}
     for name in ("all", "few"):
         cloudformation.delete_stack(StackName=name)
-    assert outputs["few"] == {"TopicArn", "TrainingPolicyArn", "ReaderPolicyArn", "FailedEventsUrl"}
+    assert outputs["few"] == {"TopicArn", "TrainingPolicyArn", "WatcherPolicyArn", "ReaderPolicyArn", "FailedEventsUrl"}
     assert outputs["all"] == outputs["few"] | {"TrainingKeyPolicyArn", "ReaderKeyPolicyArn"}
     inline = re.search(r"ZipFile: \|\n((?: {10}.*\n|\n)+)", render_template())[1]
     code = "".join(line[10:] or "\n" for line in inline.splitlines(keepends=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import os
 
@@ -23,21 +22,8 @@ from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
 from sagemaker_debug_ext.sdk.self_managed import upload_spec
 from sagemaker_debug_ext.template import render_template
+from support.permissions import RECORDER, as_list, described, is_allowed
 
-RECORDER = """
-import json, os
-import botocore.client
-
-call = botocore.client.BaseClient._make_api_call
-
-def record(self, operation, parameters):
-    named = {name: value for name, value in parameters.items() if isinstance(value, (str, list)) and name != "Body"}
-    with open(os.environ["RECORDED_CALLS"], "a") as file:
-        print(json.dumps([self.meta.service_model.service_name, operation, named], default=str), file=file)
-    return call(self, operation, parameters)
-
-botocore.client.BaseClient._make_api_call = record
-"""
 TRAIN = """
 import sys, time
 import torch
@@ -49,17 +35,6 @@ hook.register_module(model)
 for step in range(10):
     loss(model(torch.randn(8, {size})), torch.randint(0, 2, (8,))).backward()
 """
-ACTIONS = {
-    "HeadObject": "GetObject",
-    "HeadBucket": "ListBucket",
-    "ListObjectsV2": "ListBucket",
-    "CreateMultipartUpload": "PutObject",
-    "UploadPart": "PutObject",
-    "CompleteMultipartUpload": "PutObject",
-    "DeleteObjects": "DeleteObject",
-}
-"""Operations whose IAM action has another name."""
-
 AFTER_FAILURES = {"s3:AbortMultipartUpload"}
 """What a job asks for only if a request has failed."""
 
@@ -99,44 +74,6 @@ def recorded(run_job, tmp_path):
         return [described(*json.loads(line)) for line in calls.read_text().splitlines()], report
 
     return run
-
-
-def described(service, operation, parameters):
-    """Return the IAM action of a request, its resource, and what conditions ask for."""
-    action = f"{service}:{ACTIONS.get(operation, operation)}".replace("monitoring:", "cloudwatch:")
-    bucket, key = parameters.get("Bucket", ""), parameters.get("Key")
-    resource = parameters.get("TopicArn") or f"arn:aws:s3:::{bucket}" + (f"/{key}" if key else "")
-    if service == "events":
-        resource = "arn:aws:events:us-east-1:123456789012:event-bus/default"
-    sources = {entry["Source"] for entry in parameters.get("Entries", ())}
-    return (
-        action,
-        resource,
-        {
-            "s3:prefix": parameters.get("Prefix", ""),
-            "cloudwatch:namespace": parameters.get("Namespace", ""),
-            "events:source": ",".join(sources),
-        },
-    )
-
-
-def as_list(value):
-    return value if isinstance(value, list) else [value]
-
-
-def is_allowed(call, statement):
-    """Return whether a statement allows a request."""
-    action, resource, context = call
-    conditions = [
-        (context[key], pattern)
-        for operator in (statement.get("Condition") or {}).values()
-        for key, pattern in operator.items()
-    ]
-    return (
-        action in as_list(statement["Action"])
-        and any(fnmatch.fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
-        and all(fnmatch.fnmatchcase(value, pattern) for value, pattern in conditions)
-    )
 
 
 def request_of(aws, name, **options):

@@ -1,0 +1,70 @@
+"""Requests to AWS as they are recorded, and policies that allow them."""
+
+from __future__ import annotations
+
+import fnmatch
+
+RECORDER = """
+import json, os
+import botocore.client
+
+call = botocore.client.BaseClient._make_api_call
+
+def record(self, operation, parameters):
+    named = {name: value for name, value in parameters.items() if isinstance(value, (str, list)) and name != "Body"}
+    with open(os.environ["RECORDED_CALLS"], "a") as file:
+        print(json.dumps([self.meta.service_model.service_name, operation, named], default=str), file=file)
+    return call(self, operation, parameters)
+
+botocore.client.BaseClient._make_api_call = record
+"""
+ACTIONS = {
+    "HeadObject": "GetObject",
+    "HeadBucket": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+    "CreateMultipartUpload": "PutObject",
+    "UploadPart": "PutObject",
+    "CompleteMultipartUpload": "PutObject",
+    "DeleteObjects": "DeleteObject",
+}
+"""Operations whose IAM action has another name."""
+
+
+def described(service, operation, parameters):
+    """Return the IAM action of a request, its resource, and what conditions ask for."""
+    action = f"{service}:{ACTIONS.get(operation, operation)}".replace("monitoring:", "cloudwatch:")
+    bucket, key = parameters.get("Bucket", ""), parameters.get("Key")
+    resource = parameters.get("TopicArn") or f"arn:aws:s3:::{bucket}" + (f"/{key}" if key else "")
+    if service == "events":
+        resource = "arn:aws:events:us-east-1:123456789012:event-bus/default"
+    if service == "sagemaker":
+        resource = f"arn:aws:sagemaker:us-east-1:123456789012:training-job/{parameters['TrainingJobName']}"
+    sources = {entry["Source"] for entry in parameters.get("Entries", ())}
+    return (
+        action,
+        resource,
+        {
+            "s3:prefix": parameters.get("Prefix", ""),
+            "cloudwatch:namespace": parameters.get("Namespace", ""),
+            "events:source": ",".join(sources),
+        },
+    )
+
+
+def as_list(value):
+    return value if isinstance(value, list) else [value]
+
+
+def is_allowed(call, statement):
+    """Return whether a statement allows a request."""
+    action, resource, context = call
+    conditions = [
+        (context[key], pattern)
+        for operator in (statement.get("Condition") or {}).values()
+        for key, pattern in operator.items()
+    ]
+    return (
+        action in as_list(statement["Action"])
+        and any(fnmatch.fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
+        and all(fnmatch.fnmatchcase(value, pattern) for value, pattern in conditions)
+    )
