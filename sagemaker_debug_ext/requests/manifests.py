@@ -104,7 +104,53 @@ MANIFESTS: Final[Mapping[str, Callable[[str, str, Sequence[str], Mapping[str, st
 """The kinds of manifests."""
 
 
-def manifest(kind: str, name: str, image: str, command: Sequence[str], variables: Mapping[str, str]) -> str:
+_STOPPED: Final = {"job": ("batch", "jobs"), "trainjob": ("trainer.kubeflow.org", "trainjobs")}
+"""API group and resource of the jobs that `StopTraining` suspends."""
+
+
+def stop_rights(kind: str, account: str, job_names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the rights that `StopTraining` needs on Kubernetes: a service account, a Role, and what binds both.
+
+    Args:
+        kind: ``job`` or ``trainjob``.
+        account: Name of the service account, and of the Role.
+        job_names: The jobs that the account may stop; all of its namespace by default.
+
+    Raises:
+        SMDebugValueError: An argument is not allowed.
+    """
+    if kind not in _STOPPED:
+        raise SMDebugValueError(
+            f"kind must be one of {', '.join(_STOPPED)} (got {kind!r}){did_you_mean(kind, _STOPPED)}"
+        )
+    for name in (account, *job_names):
+        _check_name(name)
+    group, resource = _STOPPED[kind]
+    rule: dict[str, Any] = {"apiGroups": [group], "resources": [resource], "verbs": ["get", "patch"]}
+    if job_names:
+        rule["resourceNames"] = list(job_names)
+    rbac = "rbac.authorization.k8s.io"
+    metadata = {"name": account}
+    return {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+            {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]},
+            {
+                "apiVersion": f"{rbac}/v1",
+                "kind": "RoleBinding",
+                "metadata": metadata,
+                "roleRef": {"apiGroup": rbac, "kind": "Role", "name": account},
+                "subjects": [{"kind": "ServiceAccount", "name": account}],
+            },
+        ],
+    }
+
+
+def manifest(
+    kind: str, name: str, image: str, command: Sequence[str], variables: Mapping[str, str], account: str = ""
+) -> str:
     """Return the text of a manifest.
 
     Args:
@@ -113,6 +159,7 @@ def manifest(kind: str, name: str, image: str, command: Sequence[str], variables
         image: The image of its container; not used by ``sbatch``.
         command: The command that trains.
         variables: The environment variables of the self-managed job.
+        account: Service account of the pod, such as that of `stop_rights`; only for ``job``.
 
     Raises:
         SMDebugValueError: An argument is not allowed.
@@ -120,16 +167,28 @@ def manifest(kind: str, name: str, image: str, command: Sequence[str], variables
     if kind not in MANIFESTS:
         known = ", ".join(MANIFESTS)
         raise SMDebugValueError(f"kind must be one of {known} (got {kind!r}){did_you_mean(kind, MANIFESTS)}")
-    if not _NAME.fullmatch(name):
-        raise SMDebugValueError(
-            f"name must be 1 to 63 lower-case letters, digits or hyphens, with no hyphen at either end (got {name!r})"
-        )
+    _check_name(name)
+    if account:
+        _check_name(account)
+        if kind != "job":
+            raise SMDebugValueError(
+                f"account must be left out for {kind}, whose pods others describe (got {account!r})"
+            )
     if not command:
         raise SMDebugValueError("command must hold the program that trains (got no words)")
     if kind != "sbatch" and not image:
         raise SMDebugValueError(f"image must name the image of the container (got {image!r})")
     made = MANIFESTS[kind](name, image, command, variables)
+    if account and isinstance(made, dict):
+        made["spec"]["template"]["spec"]["serviceAccountName"] = account
     return made if isinstance(made, str) else json.dumps(made, indent=2) + "\n"
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SMDebugValueError(
+            f"name must be 1 to 63 lower-case letters, digits or hyphens, with no hyphen at either end (got {name!r})"
+        )
 
 
 def _sidecar(image: str, env: list[dict[str, str]], variables: Mapping[str, str]) -> dict[str, Any]:

@@ -51,7 +51,16 @@ def add_parser(commands: Any) -> None:
     manifest.add_argument("request", metavar="FILE", help="JSON file with a request; - reads standard input")
     manifest.add_argument("--name", required=True, help="name of the job, which becomes its folder on S3")
     manifest.add_argument("--image", default="", help="image of the container; not for sbatch")
+    manifest.add_argument("--account", default="", help="service account of the pod; only for job")
     manifest.add_argument("words", metavar="COMMAND", nargs="+", help="the command that trains, after --")
+    rbac = _arguments.add_command(
+        parts, "rbac", "Print the rights that StopTraining needs on Kubernetes.", run_rbac, description=_RBAC
+    )
+    rbac.add_argument("kind", metavar="KIND", help="job (Kubernetes) or trainjob (Kubeflow)")
+    rbac.add_argument("--account", default="sagemaker-debug", help="name of the service account (default: %(default)s)")
+    rbac.add_argument(
+        "--job", action="append", default=[], metavar="NAME", help="a job that it may stop; repeatable (default: all)"
+    )
     show = _arguments.add_command(parts, "show", "Print the settings that environment variables hold.", run_show)
     show.add_argument("job", nargs="?", metavar="JOB", help="a training job; this environment by default")
     status = _arguments.add_command(parts, "status", "Print the status of the rules of a job.", run_status)
@@ -75,6 +84,10 @@ _ENV: Final = (
 _MANIFEST: Final = (
     "Print the manifest of a job for Kubernetes, Kubeflow Trainer or Ray, or a batch script for Slurm, with the "
     "variables that `env` prints. Add resources, volumes and service accounts to it as your cluster needs them."
+)
+_RBAC: Final = (
+    "Print a service account for pods, and a Role that lets it look at and suspend jobs of its namespace, which is all "
+    "that StopTraining does there."
 )
 _TEMPLATE: Final = (
     "Print a CloudFormation template with a function that stops jobs submitted with SelfManaged(stop='events'), a "
@@ -124,8 +137,16 @@ def run_manifest(arguments: argparse.Namespace) -> int:
     from sagemaker_debug_ext.requests.manifests import manifest
 
     variables = encode_job_spec(_spec_of_members(_read_request(arguments.request)))
-    text = manifest(arguments.kind, arguments.name, arguments.image, arguments.words, variables)
+    text = manifest(arguments.kind, arguments.name, arguments.image, arguments.words, variables, arguments.account)
     _output.write(text.rstrip("\n"))
+    return 0
+
+
+def run_rbac(arguments: argparse.Namespace) -> int:
+    """Print the rights that an action needs on Kubernetes."""
+    from sagemaker_debug_ext.requests.manifests import stop_rights
+
+    _output.write_json(stop_rights(arguments.kind, arguments.account, arguments.job))
     return 0
 
 

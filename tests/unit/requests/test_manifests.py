@@ -135,6 +135,8 @@ def test_manifest_when_for_slurm_then_the_shell_gives_the_settings_to_the_comman
         ({"name": "Digits"}, "name must be 1 to 63 lower-case letters.*'Digits'"),
         ({"image": ""}, "image must name"),
         ({"command": []}, "command must hold"),
+        ({"account": "A"}, "name must be 1 to 63 lower-case letters.*'A'"),
+        ({"account": "a", "kind": "trainjob"}, "account must be left out for trainjob"),
     ],
 )
 def test_manifest_when_an_argument_is_wrong_then_names_it(changes, message):
@@ -174,3 +176,19 @@ def test_job_when_the_watcher_has_a_container_of_its_own_then_it_is_a_sidecar():
     assert watcher["command"][-2:] == ["--place", "pod"]
     assert watcher["env"] == found["pod"]["containers"][0]["env"]
     assert {"name": "SAGEMAKER_DEBUG_EXT_CLUSTER", "value": "kubernetes:jobs/digits-1"} in watcher["env"]
+
+
+def test_rights_when_printed_then_are_those_of_one_account_to_look_at_and_suspend_jobs(capsys):
+    """The account of the pod is bound to them, and nothing else is allowed."""
+    assert main(["self-managed", "rbac", "job", "--account", "trainer", "--job", "digits-1"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    account, role, binding = made["items"]
+    assert (made["apiVersion"], made["kind"]) == ("v1", "List")
+    rule = {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": ["digits-1"], "verbs": ["get", "patch"]}
+    assert role["rules"] == [rule]
+    assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "trainer"}
+    assert binding["subjects"] == [{"kind": account["kind"], "name": account["metadata"]["name"]}]
+    job = json.loads(manifest("job", "digits-1", "image", COMMAND, VARIABLES, account="trainer"))
+    assert job["spec"]["template"]["spec"]["serviceAccountName"] == account["metadata"]["name"]
+    assert main(["self-managed", "rbac", "jobs"]) == 2
+    assert "kind must be one of job, trainjob (got 'jobs')" in capsys.readouterr().err

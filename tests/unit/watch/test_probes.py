@@ -10,6 +10,7 @@ import pytest
 
 from sagemaker_debug_ext.config.job_spec import ActionOptions
 from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.requests.manifests import stop_rights
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.evaluation import RuleRecord
@@ -26,13 +27,15 @@ def kubernetes():
     """Return a function that makes the probe of a job of a fake API, and the job, which the API changes."""
     servers = []
 
-    def make(kind, token="secret"):
+    def make(kind, token="secret", rights=None):
         job = {"spec": {"parallelism": 1, "suspend": False}, "status": {}}
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def answer(self, change=None):
                 is_known = self.path == PATHS[kind]
                 is_allowed = self.headers["Authorization"] == "Bearer secret"
+                if rights is not None:
+                    is_allowed = is_allowed and rights(self.command, self.path)
                 code = 200 if is_known and is_allowed else 404 if is_allowed else 401
                 if change is not None and code == 200:
                     assert self.headers["Content-Type"] == "application/merge-patch+json"
@@ -89,6 +92,39 @@ def test_kubernetes_job_when_the_account_has_no_right_then_the_action_fails(kube
     assert "401" in record.actions[0]["outcome"]
     assert json.loads(bytes(state.read("stop.json")))["rule"] == "VanishingGradient"
     assert not job["spec"]["suspend"]
+
+
+def has_right(rule, method, path):
+    """Return whether a rule of a Role allows a request, as the authorizer of Kubernetes decides it."""
+    _, group, _, _, namespace, resource, name = path.removeprefix("/").split("/")
+    return (
+        {"GET": "get", "PATCH": "patch"}[method] in rule["verbs"]
+        and group in rule["apiGroups"]
+        and resource in rule["resources"]
+        and namespace == "team"
+        and name in rule.get("resourceNames", [name])
+    )
+
+
+@pytest.mark.parametrize("kind", ["job", "trainjob"])
+@pytest.mark.parametrize("names", [[], ["digits-1"]])
+def test_kubernetes_job_when_its_account_has_the_printed_rights_then_is_stopped(kind, names, kubernetes):
+    """With fewer of them it is not; the API asks for rights as that of a cluster does."""
+    _, role, _ = stop_rights(kind, "trainer", names)["items"]
+    (rule,) = role["rules"]
+    probe, job = kubernetes(f"{kind}s", rights=lambda method, path: has_right(rule, method, path))
+    assert not probe.has_ended()
+    probe.stop()
+    assert job["spec"]["suspend"] is True
+    for verb in rule["verbs"]:
+        fewer = {**rule, "verbs": [other for other in rule["verbs"] if other != verb]}
+        probe, _ = kubernetes(f"{kind}s", rights=lambda method, path, fewer=fewer: has_right(fewer, method, path))
+        with pytest.raises(OSError, match="401"):
+            probe.stop() if verb == "patch" else probe.has_ended()
+    _, role, _ = stop_rights(kind, "trainer", ["letters-1"])["items"]
+    probe, _ = kubernetes(f"{kind}s", rights=lambda method, path: has_right(role["rules"][0], method, path))
+    with pytest.raises(OSError, match="401"):
+        probe.stop()
 
 
 def test_kubernetes_job_when_in_a_pod_then_its_account_is_used(tmp_path):
