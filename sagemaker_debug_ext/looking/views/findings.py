@@ -15,6 +15,7 @@ from sagemaker_debug_ext.looking.story import Finding, Sentence
 from sagemaker_debug_ext.looking.telling import finding_sentence
 from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.data import confusion_table
+from sagemaker_debug_ext.looking.views.grid_tables import grid_table
 from sagemaker_debug_ext.looking.views.parts import (
     Content,
     circled,
@@ -73,7 +74,9 @@ def _charts(content: Content, number: int, finding: Finding) -> Element:
             scale = scale_for(grid, finding)
             detail = attrs.evolve(content.detail, rows=_ROWS)
             named = evidence.tensors if len(evidence.tensors) <= _MAX_POINTED else evidence.tensors[:1]
-            charts.append(grid_picture(window(grid, evidence.tensors, _ROWS), scale, detail, marks, named))
+            shown = window(grid, evidence.tensors, _ROWS)
+            picture = grid_picture(shown, scale, detail, marks, named)
+            charts.append(element("div", picture, grid_table(shown, scale) if detail.has_tables else None))
             if evidence.tensors and evidence is finding.evidence[0]:
                 charts.append(_series(content, finding, material, evidence.subject, evidence.tensors[0]))
         elif evidence.subject == "loss":

@@ -13,6 +13,7 @@ from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import Line, line_chart
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import thin_curve
+from sagemaker_debug_ext.looking.views.grid_tables import grid_table
 from sagemaker_debug_ext.looking.views.parts import Content, grid_picture, marks_of
 
 _MOST_BUCKETS: Final = 48
@@ -38,6 +39,7 @@ def layers_view(content: Content) -> Element:
                         "details",
                         element("summary", f"{grid.measure.title} {words} ({grid.source})"),
                         picture,
+                        grid_table(grid, scale) if content.detail.has_tables and scale != "others" else None,  # type: ignore[arg-type]
                         open=place == 0 and scale == "start",
                     )
                 )
