@@ -69,6 +69,9 @@ class WatchOptions:
         poll_seconds: Time between two looks for new steps.
         memory_mib: Maximum memory for the data of the watcher, in MiB.
         num_threads: Number of threads that NumPy's libraries may use in the watcher.
+        image: Image of the processing job that is started with the training job; None starts none.
+        instance: Type of its instance; None for `DEFAULT_INSTANCE`.
+        role: ARN of its role; None for that of the training job.
     """
 
     place: str = "container"
@@ -76,6 +79,9 @@ class WatchOptions:
     poll_seconds: float = 5.0
     memory_mib: int = 2048
     num_threads: int = 2
+    image: str | None = None
+    instance: str | None = None
+    role: str | None = None
 
 
 @attrs.frozen(kw_only=True)

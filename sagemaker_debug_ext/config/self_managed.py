@@ -65,6 +65,12 @@ class SelfManaged:
             whose file is uploaded on submission. Settings that are too large for variables use a channel by themselves
             where it can be uploaded.
 
+        rule_image_uri: Image with Python and this package. With ``place="processing"``, estimators, trainers and
+            `attach_debugger` start the processing job as soon as they have created the training job; without an image
+            it is left to you.
+        rule_instance_type: Type of its instance, ``ml.t3.medium`` by default.
+        rule_role_arn: Its role; that of the training job by default.
+
     Raises:
         SMDebugTypeError: An argument has the wrong type.
         SMDebugValueError: An argument is not allowed.
@@ -79,10 +85,19 @@ class SelfManaged:
     events: bool = attrs.field(default=True, validator=is_boolean)
     metrics: bool = attrs.field(default=False, validator=is_boolean)
     config: str = attrs.field(default="environment", validator=_is_one_of(CARRIERS))
+    rule_image_uri: str | None = attrs.field(default=None, validator=is_text)
+    rule_instance_type: str | None = attrs.field(default=None, validator=is_text)
+    rule_role_arn: str | None = attrs.field(default=None, validator=is_text)
 
     def __attrs_post_init__(self) -> None:
         if self.stop == "events" and not self.events:
             raise SMDebugValueError("SelfManaged.events must be True with stop='events', which stops jobs by events")
+
+        for name in ("rule_image_uri", "rule_instance_type", "rule_role_arn"):
+            if getattr(self, name) is not None and self.place != "processing":
+                raise SMDebugValueError(
+                    f"SelfManaged.{name} must be left out unless place='processing' (got place={self.place!r})"
+                )
 
     @property
     def watch_options(self) -> WatchOptions:
@@ -92,6 +107,9 @@ class SelfManaged:
             drain_seconds=float(self.drain_seconds),
             poll_seconds=float(self.poll_seconds),
             memory_mib=self.memory_mib,
+            image=self.rule_image_uri,
+            instance=self.rule_instance_type,
+            role=self.rule_role_arn,
         )
 
     @property

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from sagemaker_debug_ext.config._fields import MAX_TEXT
+from sagemaker_debug_ext.config.job_spec import WatchOptions
 from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests.rules import render_actions
@@ -21,6 +22,13 @@ ENTRYPOINT: Final = ("python3", "-m", "sagemaker_debug_ext.rules.processing")
 
 MAX_RUNTIME_SECONDS: Final = 777_600
 """Longest time that the service gives a processing job."""
+
+DEFAULT_INSTANCE: Final = "ml.t3.medium"
+"""Type of the instance that evaluates the rules of one training job."""
+
+_HANDOVER_SECONDS: Final = 600
+_EXTRA_SECONDS: Final = 3_600  # for the end of training and the last steps
+_DAY_SECONDS: Final = 86_400  # of a training job that sets no limit
 
 INDEX_FOLDER: Final = "/opt/ml/processing/input/index"
 CODE_FOLDER: Final = "/opt/ml/processing/input/code"
@@ -133,9 +141,10 @@ def watcher_job_request(
     training_job_name: str,
     image_uri: str,
     role_arn: str,
-    instance_type: str = "ml.t3.medium",
+    instance_type: str = DEFAULT_INSTANCE,
     volume_size_in_gb: int = 10,
     max_runtime_in_seconds: int = MAX_RUNTIME_SECONDS,
+    number: int = 1,
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return a request for ``create_processing_job(**request)`` that evaluates the rules of a running self-managed job.
@@ -151,11 +160,13 @@ def watcher_job_request(
             the training job.
         instance_type: Type of the instance.
         volume_size_in_gb: Size of its volume.
-        max_runtime_in_seconds: Time limit of the processing job; the service allows nine days.
+        max_runtime_in_seconds: Time limit of the processing job; the service allows nine days. Ten minutes before, or
+            after half of a shorter limit, the watcher writes the phase ``handover`` and ends.
+        number: 1 for the first processing job, 2 for the one that takes over from it, and so on.
         environment: Additional environment variables of the container.
 
     Raises:
-        SMDebugValueError: The time limit is longer than the service allows.
+        SMDebugValueError: The time limit is longer than the service allows, or the number is less than 1.
 
     Example:
         >>> request = watcher_job_request(training_job_name="digits-1", image_uri=image, role_arn=role)
@@ -165,15 +176,19 @@ def watcher_job_request(
         raise SMDebugValueError(
             f"max_runtime_in_seconds must be 1 to {MAX_RUNTIME_SECONDS} (got {max_runtime_in_seconds})"
         )
+    if number < 1:
+        raise SMDebugValueError(f"number must be at least 1 (got {number})")
+    seconds = max(max_runtime_in_seconds - _HANDOVER_SECONDS, max_runtime_in_seconds // 2)
     digits = hashlib.sha256(training_job_name.encode()).hexdigest()[:8]
     cluster = {"InstanceCount": 1, "InstanceType": instance_type, "VolumeSizeInGB": volume_size_in_gb}
     request: dict[str, Any] = {
-        "ProcessingJobName": f"{training_job_name[:46].rstrip('-')}-watch-{digits}",
+        "ProcessingJobName": f"{training_job_name[:46].rstrip('-')}-watch-{digits}"
+        + (f"-{number}" if number > 1 else ""),
         "RoleArn": role_arn,
         "AppSpecification": {
             "ImageUri": image_uri,
             "ContainerEntrypoint": list(_WATCHER),
-            "ContainerArguments": ["--job", training_job_name, "--place", "processing"],
+            "ContainerArguments": ["--job", training_job_name, "--place", "processing", "--max-seconds", str(seconds)],
         },
         "ProcessingResources": {"ClusterConfig": cluster},
         "StoppingCondition": {"MaxRuntimeInSeconds": max_runtime_in_seconds},
@@ -181,6 +196,27 @@ def watcher_job_request(
     if environment:
         request["Environment"] = dict(environment)
     return request
+
+
+def watcher_job_of(request: Mapping[str, Any], options: WatchOptions) -> dict[str, Any] | None:
+    """Return the request of the processing job that is started with a training job; None if none is.
+
+    Its role is that of the training job unless the settings name another, and it may run for an hour longer.
+
+    Args:
+        request: The request of the training job.
+        options: The settings of its watcher.
+    """
+    if options.place != "processing" or options.image is None:
+        return None
+    limit = request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", _DAY_SECONDS)
+    return watcher_job_request(
+        training_job_name=request["TrainingJobName"],
+        image_uri=options.image,
+        role_arn=options.role or request["RoleArn"],
+        instance_type=options.instance or DEFAULT_INSTANCE,
+        max_runtime_in_seconds=min(limit + _EXTRA_SECONDS, MAX_RUNTIME_SECONDS),
+    )
 
 
 def _on_s3(path: str, name: str) -> str:

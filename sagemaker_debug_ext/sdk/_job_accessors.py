@@ -205,8 +205,24 @@ class JobAccessors:
         if add_channel is not None:
             for channel in request.get("InputDataConfig", ()):
                 add_channel(channel)
+        if options.rule_image_uri is not None:
+            self._start_watcher_jobs()
         self._remember_request(facts.job_name, facts.output_path, debugger_members(request))
         return dict(request["Environment"])
+
+    def _start_watcher_jobs(self) -> None:
+        """Let the clients that are about to create the training job start the processing job of its watcher, too."""
+        from sagemaker_debug_ext.sdk._watcher_jobs import start_watcher_jobs  # noqa: PLC0415 - loads botocore
+
+        def client_factory(client: Any) -> Callable[[str], Any]:
+            return lambda _: client
+
+        for client in self._submitting_clients():
+            start_watcher_jobs(client.meta.events, client_factory(client))
+
+    def _submitting_clients(self) -> list[Any]:
+        """Return the clients that may create the training job."""
+        return [self.sagemaker_session.sagemaker_client]
 
     def _upload_spec(self, location: str, content: bytes) -> None:
         upload_spec(location, content, self.sagemaker_session.boto_session.client("s3"))

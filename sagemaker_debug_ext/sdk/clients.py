@@ -42,6 +42,8 @@ class AttachedDebugger:
         replace: Whether to replace the Debugger members of requests that have them.
         source_uris: Uploaded files with rule code.
         self_managed: How jobs are watched without the service; None adds the members for the service.
+        client_factory: Returns a client of SageMaker for a region, which starts the processing jobs of watchers; None
+            starts none.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class AttachedDebugger:
         replace: bool,
         source_uris: Mapping[str, str] | None,
         self_managed: SelfManaged | None = None,
+        client_factory: Callable[[str], Any] | None = None,
     ) -> None:
         self._events = events
         self._settings = settings
         self._replace = replace
         self._source_uris = source_uris
         self._self_managed = self_managed
+        self._client_factory = client_factory
         self._is_attached = True
         self._handlers: dict[str, Callable[..., dict[str, Any] | None]] = {_EVENT: self._add_members}
         if self_managed is not None:
@@ -68,6 +72,10 @@ class AttachedDebugger:
             }
         for event, handler in self._handlers.items():
             events.register(event, handler)
+        if self._client_factory is not None:
+            from sagemaker_debug_ext.sdk._watcher_jobs import start_watcher_jobs  # noqa: PLC0415 - loads botocore
+
+            start_watcher_jobs(events, self._client_factory)
 
     @property
     def is_attached(self) -> bool:
@@ -80,6 +88,10 @@ class AttachedDebugger:
             self._is_attached = False
             for event, handler in self._handlers.items():
                 self._events.unregister(event, handler)
+            if self._client_factory is not None:
+                from sagemaker_debug_ext.sdk._watcher_jobs import stop_watcher_jobs  # noqa: PLC0415 - loads botocore
+
+                stop_watcher_jobs(self._events)
 
     def _add_members(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
         if not self._is_attached:
@@ -199,7 +211,18 @@ def attach_debugger(
         allow_region=allow_region,
         rule_image_account=rule_image_account,
     )
-    return AttachedDebugger(_events(client_or_session), settings, replace, source_uris, to_self_managed(self_managed))
+    options = to_self_managed(self_managed)
+    starts_watchers = options is not None and options.rule_image_uri is not None
+    client_factory = _client_factory(client_or_session) if starts_watchers else None
+    return AttachedDebugger(_events(client_or_session), settings, replace, source_uris, options, client_factory)
+
+
+def _client_factory(client_or_session: Any) -> Callable[[str], Any]:
+    """Return a function that returns a client of SageMaker for a region: the client itself, or one of the session."""
+    if hasattr(client_or_session, "create_processing_job"):
+        return lambda _: client_or_session
+    create = getattr(client_or_session, "client", None) or client_or_session.create_client
+    return lambda region: create("sagemaker", region_name=region)
 
 
 def _events(client_or_session: Any) -> Any:

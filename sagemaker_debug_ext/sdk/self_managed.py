@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
 if TYPE_CHECKING:
@@ -186,26 +186,11 @@ def spec_of_job(job: Mapping[str, Any]) -> JobSpec | None:
         JobSpecError: The environment of the job holds a damaged job spec, or the file of its channel is gone.
         StorageError: The file of its channel cannot be read.
     """
-    environment = job.get("Environment")
-    if not environment:
+    if not job.get("Environment"):
         return None
-    from sagemaker_debug_ext.config.job_spec import decode_job_spec  # noqa: PLC0415
+    from sagemaker_debug_ext.watch.described import spec_of_description  # noqa: PLC0415
 
-    return decode_job_spec(environment, lambda: _read_channel(job))
-
-
-def _read_channel(job: Mapping[str, Any]) -> bytes:
-    from sagemaker_debug_ext.config.job_channel import CHANNEL_NAME, SPEC_FILE  # noqa: PLC0415
-    from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
-
-    for channel in job.get("InputDataConfig") or ():
-        if channel["ChannelName"] == CHANNEL_NAME:
-            location = channel["DataSource"]["S3DataSource"]["S3Uri"].rstrip("/")
-            content = open_backend(location).read(SPEC_FILE)
-            if content is None:
-                raise JobSpecError(f"the settings of the job must be in {location}/{SPEC_FILE}, which is gone")
-            return bytes(content)
-    raise JobSpecError(f"the settings of the job must be in the input channel {CHANNEL_NAME}, which it does not have")
+    return spec_of_description(job)
 
 
 def _members(spec: JobSpec) -> dict[str, Any]:

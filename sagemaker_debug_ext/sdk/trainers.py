@@ -182,6 +182,11 @@ class TrainerDebuggerMixin(JobAccessors):
         mode = getattr(self, "training_mode", None)
         return getattr(mode, "name", "") == "LOCAL_CONTAINER"
 
+    def _submitting_clients(self) -> list[Any]:
+        resources: Any = importlib.import_module("sagemaker.core.resources")  # only SDK v3 has it
+        own = resources.Base.get_sagemaker_client(session=self.sagemaker_session.boto_session)
+        return [*super()._submitting_clients(), own]
+
     # Settings of the trainer.
 
     def _latest_job_name(self) -> str | None:

@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import botocore.exceptions
@@ -33,6 +33,7 @@ from sagemaker_debug_ext.rules.action import aws_client
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.job_end import has_ended, write_end
 from sagemaker_debug_ext.watch.actions import JobActions
+from sagemaker_debug_ext.watch.described import spec_of_description
 from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, WatchedJob
 from sagemaker_debug_ext.watch.events import EventOrigin, EventSender, status_event
 from sagemaker_debug_ext.watch.lease import Lease
@@ -144,7 +145,10 @@ class Watcher:
             self._events.close()
         if self._is_taken_over:
             return EXIT_TAKEN_OVER
-        self._phase = "done"
+        if self._phase == "handover":
+            LOG.info("the time of this watcher is over; another one goes on with job %s", self._name)
+        else:
+            self._phase = "done"
         self._report()
         self._lease.release()
         return EXIT_DONE
@@ -181,6 +185,12 @@ class Watcher:
     def finish_profiler_rules(self) -> None:
         """Evaluate the profiler data that are there: training has ended, also if no end mark says so."""
         self._profiler_rules.finish()
+
+    def hand_over(self) -> None:
+        """Leave the open rules to the next watcher, which finds the lease released."""
+        self._phase = "handover"
+        self._rules.abandon()
+        self._profiler_rules.abandon()
 
     def _cancel(self) -> None:
         self._rules.cancel("the training process has ended")
@@ -339,13 +349,13 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     parser.add_argument("--parent", type=int, metavar="PID", help="process that trains; the watcher ends after it")
     parser.add_argument("--job", metavar="NAME", help="training job of SageMaker; its settings are described with it")
     parser.add_argument("--place", default="container", choices=PLACES, help="where this program runs")
+    parser.add_argument("--max-seconds", type=float, metavar="N", help="hand over to another watcher after this time")
     parser.add_argument("--cluster", default=environ.get(CLUSTER_VARIABLE), help=f"default: {CLUSTER_VARIABLE}")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="[rules] %(message)s")
     logging.getLogger("sagemaker_debug_ext").setLevel(logging.INFO)
     try:
-        variables = environ if options.job is None else _described_environment(options.job)
-        spec = decode_job_spec(variables)
+        spec = decode_job_spec(environ) if options.job is None else spec_of_description(_describe(options.job))
         if spec is None:
             raise JobSpecError(f"the environment of {options.job or 'this process'} holds no job spec")
         name = options.job or job_name(environ)
@@ -355,7 +365,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         print(f"nothing is watched: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     if options.parent is None:
-        follow = _following(probe, spec.watch.drain_seconds)
+        follow = _following(probe, spec.watch.drain_seconds, options.max_seconds)
         return watch(spec, name, place=options.place, watch_parent=follow, probe=probe)
     _yield_to_training(spec.watch.memory_mib)
     return watch(
@@ -369,10 +379,10 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     )
 
 
-def _described_environment(name: str) -> dict[str, str]:
-    """Return the environment variables of a training job of SageMaker."""
-    description = aws_client("sagemaker").describe_training_job(TrainingJobName=name)
-    return dict(description.get("Environment", {}))
+def _describe(name: str) -> Mapping[str, Any]:
+    """Return the description of a training job of SageMaker."""
+    description: Mapping[str, Any] = aws_client("sagemaker").describe_training_job(TrainingJobName=name)
+    return description
 
 
 def _find_probe(cluster: str, name: str, environ: Mapping[str, str]) -> JobProbe | None:
@@ -384,12 +394,15 @@ def _find_probe(cluster: str, name: str, environ: Mapping[str, str]) -> JobProbe
         return None
 
 
-def _following(probe: JobProbe | None, drain_seconds: float) -> Callable[[Watcher], object]:
+def _following(
+    probe: JobProbe | None, drain_seconds: float, max_seconds: float | None = None
+) -> Callable[[Watcher], object]:
     """Return what starts to watch a job that runs elsewhere.
 
     Args:
         probe: The probe of the job.
         drain_seconds: Time for the last steps after SIGTERM, which clusters send to a container when another has ended.
+        max_seconds: Time after which another watcher takes over; None for no limit.
     """
 
     def follow(watcher: Watcher) -> None:
@@ -401,6 +414,10 @@ def _following(probe: JobProbe | None, drain_seconds: float) -> Callable[[Watche
             wait_for_end(probe)
             end(_ELSEWHERE_SECONDS)
 
+        if max_seconds is not None:
+            timer = threading.Timer(max_seconds, watcher.hand_over)
+            timer.daemon = True
+            timer.start()
         signal.signal(signal.SIGTERM, lambda *_: end(drain_seconds))
         if probe is not None:
             threading.Thread(target=look, name="probe", daemon=True).start()

@@ -61,7 +61,7 @@ STATUS_SCHEMA: Final[JSONObject] = {
                 "pid": _COUNT,
                 "started_at": _TIME,
                 "heartbeat_at": _TIME,
-                "phase": {"enum": ["following", "draining", "done", "failed"]},
+                "phase": {"enum": ["following", "draining", "handover", "done", "failed"]},
                 "error": _TEXT,
             },
         },

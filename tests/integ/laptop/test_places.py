@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import boto3
 import pytest
 
 from sagemaker_debug_ext import (
@@ -23,6 +24,7 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.processing import watcher_job_request
+from sagemaker_debug_ext.sdk import attach_debugger
 from support.laptop import TRAIN
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
@@ -31,12 +33,16 @@ ROLE = "arn:aws:iam::123456789012:role/Watcher"
 WATCHER = [sys.executable, "-m", "sagemaker_debug_ext.watch.program", "--place", "pod"]
 
 
-def environment_of(depth="0", **settings):
+def settings_of(depth="0"):
     rule = Rule.sagemaker(rule_configs.tree_depth(), rule_parameters={"depth": depth}, actions=StopTraining())
+    hook = DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})])
+    return {"rules": [rule], "debugger_hook_config": hook}
+
+
+def environment_of(depth="0", **settings):
     request = self_managed_request(
         {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
-        rules=[rule],
-        debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
+        **settings_of(depth),
         self_managed=SelfManaged(poll_seconds=0.5, **settings),
     )
     return request["Environment"]
@@ -50,6 +56,114 @@ def status_of(bucket, name):
     return json.loads(content)
 
 
+def end_of(sagemaker, name):
+    """Wait until a processing job has ended, and return its description."""
+    deadline = time.monotonic() + 100
+    while (job := sagemaker.describe_processing_job(ProcessingJobName=name))["ProcessingJobStatus"] == "InProgress":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    return job
+
+
+def watcher_of(name):
+    """Return the name of the processing job that watches a job."""
+    request = watcher_job_request(training_job_name=name, image_uri="image", role_arn=ROLE)
+    return request["ProcessingJobName"]
+
+
+@pytest.fixture
+def own_clients(server, monkeypatch):
+    """Let the clients of this process use the server."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize(("name", "config"), [("by-client", "environment"), ("by-session", "channel")])
+@pytest.mark.usefixtures("own_clients")
+def test_processing_job_when_settings_name_an_image_then_is_started_with_the_training_job(
+    name, config, server, bucket, submit, wait_for, sagemaker
+):
+    """By a client or a session, once the training job is created; settings in a channel are found, too."""
+    client = server.client("sagemaker")
+    session = boto3.Session(region_name="us-east-1")
+    options = SelfManaged(
+        place="processing", rule_image_uri="my/rules:1", rule_role_arn=ROLE, poll_seconds=0.5, config=config
+    )
+    attached = attach_debugger(client if name == "by-client" else session, **settings_of(), self_managed=options)
+    with attached:
+        submit(name, TRAIN, client=client if name == "by-client" else session.client("sagemaker"))
+    job = sagemaker.describe_processing_job(ProcessingJobName=watcher_of(name))
+    assert job["AppSpecification"]["ImageUri"] == "my/rules:1"
+    assert job["RoleArn"] == ROLE
+    assert job["StoppingCondition"] == {"MaxRuntimeInSeconds": 600 + 3600}
+    assert wait_for(name, "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
+    assert end_of(sagemaker, job["ProcessingJobName"])["ProcessingJobStatus"] == "Completed"
+    assert status_of(bucket, name)["watcher"]["place"] == "processing"
+    submit(f"{name}-later", "pass", client=client)  # detached
+    with pytest.raises(sagemaker.exceptions.ResourceNotFound):
+        sagemaker.describe_processing_job(ProcessingJobName=watcher_of(f"{name}-later"))
+
+
+@pytest.mark.usefixtures("own_clients")
+def test_processing_job_when_it_cannot_be_started_then_the_training_job_runs_and_a_warning_says_what_to_do(
+    server, submit, wait_for, sagemaker, caplog
+):
+    """Such as with a role that is none."""
+    client = server.client("sagemaker")
+    options = SelfManaged(place="processing", rule_image_uri="my/rules:1", rule_role_arn="Watcher")
+    with attach_debugger(client, **settings_of("100"), self_managed=options):
+        submit("alone", "pass", client=client)
+    assert "training job alone runs, but nothing evaluates its rules" in caplog.text
+    assert "sagemaker-debug self-managed watch alone" in caplog.text
+    assert wait_for("alone", "Completed", "Failed")["TrainingJobStatus"] == "Completed"
+
+
+def test_processing_job_when_the_container_has_a_watcher_then_leaves_the_rules_to_it(
+    bucket, submit, wait_for, sagemaker
+):
+    """It ends at once, and the one that works goes on."""
+    submit("contained", TRAIN, Environment=environment_of("100", drain_seconds=5))
+    while not status_of(bucket, "contained")["trial"].get("judged_step"):
+        time.sleep(0.2)
+    request = watcher_job_request(training_job_name="contained", image_uri="image", role_arn=ROLE)
+    sagemaker.create_processing_job(**request)
+    job = end_of(sagemaker, request["ProcessingJobName"])
+    assert job["ProcessingJobStatus"] == "Completed", job
+    status = status_of(bucket, "contained")
+    assert (status["watcher"]["place"], status["generation"]) == ("container", 1)
+    assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["InProgress"]
+    sagemaker.stop_training_job(TrainingJobName="contained")
+    wait_for("contained", "Stopped")
+
+
+def test_processing_job_when_its_time_is_over_then_the_next_one_goes_on(bucket, submit, wait_for, sagemaker):
+    """The service gives it nine days, and training up to 28."""
+    submit("long", TRAIN.replace("100_000", "500"), Environment=environment_of("100", place="processing"))
+    requests = [
+        watcher_job_request(
+            training_job_name="long", image_uri="image", role_arn=ROLE, number=number, max_runtime_in_seconds=seconds
+        )
+        for number, seconds in ((1, 12), (2, 600))
+    ]
+    assert requests[1]["ProcessingJobName"] == requests[0]["ProcessingJobName"] + "-2"
+    sagemaker.create_processing_job(**requests[0])
+    assert end_of(sagemaker, requests[0]["ProcessingJobName"])["ProcessingJobStatus"] == "Completed"
+    status = status_of(bucket, "long")
+    assert (status["watcher"]["phase"], status["generation"]) == ("handover", 1)
+    assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["InProgress"]
+    sagemaker.create_processing_job(**requests[1])
+    assert end_of(sagemaker, requests[1]["ProcessingJobName"])["ProcessingJobStatus"] == "Completed"
+    status = status_of(bucket, "long")
+    assert (status["watcher"]["phase"], status["generation"]) == ("done", 2)
+    assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["NoIssuesFound"]
+    wait_for("long", "Completed")
+
+
 def test_processing_job_when_a_rule_fires_then_stops_the_training_job(bucket, submit, wait_for, sagemaker):
     """It reads the settings from the description of the training job, and a second one is refused."""
     submit("processed", TRAIN, Environment=environment_of(place="processing"))
@@ -58,12 +172,7 @@ def test_processing_job_when_a_rule_fires_then_stops_the_training_job(bucket, su
     with pytest.raises(sagemaker.exceptions.ResourceInUse):
         sagemaker.create_processing_job(**request)
     assert wait_for("processed", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
-    deadline = time.monotonic() + 60
-    name = request["ProcessingJobName"]
-    while (job := sagemaker.describe_processing_job(ProcessingJobName=name))["ProcessingJobStatus"] == "InProgress":
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    assert job["ProcessingJobStatus"] == "Completed", job
+    assert end_of(sagemaker, request["ProcessingJobName"])["ProcessingJobStatus"] == "Completed"
     status = status_of(bucket, "processed")
     assert status["watcher"]["place"] == "processing"
     assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["IssuesFound"]

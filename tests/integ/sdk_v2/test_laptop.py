@@ -29,6 +29,18 @@ job = TrainingJob.describe(estimator.latest_training_job.name)
 print(job.status, *((rule.name, rule.status) for rule in job.rules))
 """
 
+LIST_PROCESSING = """
+import boto3
+
+client = boto3.client("sagemaker")
+jobs = [
+    client.describe_processing_job(ProcessingJobName=job["ProcessingJobName"])
+    for job in client.list_processing_jobs()["ProcessingJobSummaries"]
+]
+arguments = [job["AppSpecification"]["ContainerArguments"] for job in jobs]
+print("watchers", *(job["AppSpecification"]["ImageUri"] for job in jobs), *(words[3] for words in arguments))
+"""
+
 SETTINGS = """
 from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, StopTraining, rule_configs
 from sagemaker_debug_ext.sdk import TrainingJob, with_debugger
@@ -147,6 +159,19 @@ def test_fit_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path):
     assert "Stopped ('TreeDepth', 'IssuesFound')" in report.stdout
     assert "SAGEMAKER_DEBUG_EXT rule=TreeDepth status=IssuesFound" in report.stdout
     assert "asked to stop" not in report.stderr
+
+
+def test_fit_when_a_processing_job_evaluates_the_rules_then_is_started_with_the_training_job(tmp_path):
+    """Once, with the image that the settings name."""
+    for package in ("moto", "flask", "xgboost"):
+        pytest.importorskip(package)
+    options = 'SelfManaged(poll_seconds=1, place="processing", rule_image_uri="my/rules:1")'
+    submit = SUBMIT.replace("SelfManaged(poll_seconds=1)", options) + LIST_PROCESSING
+    report = submit_to_laptop(tmp_path, submit)
+    assert report.returncode == 0, report.stderr
+    assert "('TreeDepth', 'IssuesFound')" in report.stdout
+    (line,) = (line for line in report.stdout.splitlines() if line.startswith("watchers"))
+    assert line.split()[1:] == ["my/rules:1", "processing"], report.stdout
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,18 @@ rules = trainer.latest_job_rules()
 print(*((rule.name, rule.status) for rule in rules))
 """
 
+LIST_PROCESSING = """
+import boto3
+
+client = boto3.client("sagemaker")
+jobs = [
+    client.describe_processing_job(ProcessingJobName=job["ProcessingJobName"])
+    for job in client.list_processing_jobs()["ProcessingJobSummaries"]
+]
+arguments = [job["AppSpecification"]["ContainerArguments"] for job in jobs]
+print("watchers", *(job["AppSpecification"]["ImageUri"] for job in jobs), *(words[3] for words in arguments))
+"""
+
 SETTINGS = """
 from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import Compute, SourceCode
@@ -129,6 +141,19 @@ def test_train_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path
     assert report.returncode == 0, report.stderr
     assert "('TreeDepth', 'IssuesFound')" in report.stdout
     assert "Stopped" in report.stdout.splitlines()[-2]
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
+def test_train_when_a_processing_job_evaluates_the_rules_then_is_started_with_the_training_job(tmp_path):
+    """Once, with the image that the settings name."""
+    pytest.importorskip("xgboost")
+    options = 'SelfManaged(poll_seconds=1, place="processing", rule_image_uri="my/rules:1")'
+    submit = SUBMIT.replace("SelfManaged(poll_seconds=1)", options) + LIST_PROCESSING
+    report = submit_to_laptop(tmp_path, submit)
+    assert report.returncode == 0, report.stderr
+    assert "('TreeDepth', 'IssuesFound')" in report.stdout
+    (line,) = (line for line in report.stdout.splitlines() if line.startswith("watchers"))
+    assert line.split()[1:] == ["my/rules:1", "processing"], report.stdout
 
 
 @pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")

@@ -19,6 +19,7 @@ from sagemaker_debug_ext.config.job_spec import decode_job_spec
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests import debugger_request
+from sagemaker_debug_ext.requests.processing import watcher_job_of
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
 
 REQUEST = {
@@ -254,3 +255,26 @@ def test_argument_when_it_is_no_setting_then_is_refused():
     """False means not to call the function at all."""
     with pytest.raises(SMDebugTypeError, match="self_managed must be True or a SelfManaged"):
         self_managed_request(REQUEST, self_managed=False)
+
+
+@pytest.mark.parametrize("name", ["rule_image_uri", "rule_instance_type", "rule_role_arn"])
+def test_settings_of_a_processing_job_when_there_is_none_then_are_refused(name):
+    """With the place that was given."""
+    with pytest.raises(SMDebugValueError, match=f"{name} must be left out unless place='processing' .*'container'"):
+        SelfManaged(**{name: "x"})
+    SelfManaged(place="processing", **{name: "x"})
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(3600, 7200), (None, 90_000), (28 * 86_400, 777_600)])
+def test_processing_job_when_made_for_a_training_job_then_runs_an_hour_longer(limit, expected):
+    """Nine days at most; it hands over ten minutes before."""
+    request = {"TrainingJobName": "digits-1", "RoleArn": "arn:aws:iam::123456789012:role/Trainer"}
+    if limit is not None:
+        request["StoppingCondition"] = {"MaxRuntimeInSeconds": limit}
+    options = SelfManaged(place="processing", rule_image_uri="my/rules:1").watch_options
+    made = watcher_job_of(request, options)
+    assert made["StoppingCondition"] == {"MaxRuntimeInSeconds": expected}
+    assert made["AppSpecification"]["ContainerArguments"][-2:] == ["--max-seconds", str(expected - 600)]
+    assert made["RoleArn"] == request["RoleArn"]
+    assert watcher_job_of(request, SelfManaged(place="processing").watch_options) is None
+    assert watcher_job_of(request, SelfManaged().watch_options) is None
