@@ -133,6 +133,7 @@ class JobSpec:
         profiler: The member ``ProfilerConfig``; None if the job is not profiled.
         profiler_rules: The members ``ProfilerRuleConfigurations``, without images.
         output_path: S3 location for the artifacts of the job.
+        folder: Shared folder that takes the place of S3 for all that is written, but for profiler data; None for S3.
         watch: Where and how rules are evaluated.
         actions: How actions are carried out.
     """
@@ -143,6 +144,7 @@ class JobSpec:
     profiler: Mapping[str, Any] | None = None
     profiler_rules: Sequence[Mapping[str, Any]] = ()
     output_path: str | None = None
+    folder: str | None = None
     watch: WatchOptions = WatchOptions()
     actions: ActionOptions = ActionOptions()
 
@@ -156,6 +158,7 @@ class JobSpec:
             "profiler": None if self.profiler is None else dict(self.profiler),
             "profiler_rules": [dict(rule) for rule in self.profiler_rules],
             "output": self.output_path,
+            "folder": self.folder,
             "watch": _changed(self.watch),
             "act": _changed(self.actions),
         }
@@ -163,18 +166,18 @@ class JobSpec:
         return json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def trial_location(self, job_name: str) -> str:
-        """Return the S3 location of the trial of a job, as on the service."""
+        """Return the location of the trial of a job, as on the service."""
         return f"{self._job_location(job_name)}/debug-output"
 
     def state_location(self, job_name: str) -> str:
-        """Return the S3 location of what watchers keep about a job."""
+        """Return the location of what watchers keep about a job."""
         return f"{self._job_location(job_name)}/self-managed"
 
     def tensorboard_location(self, job_name: str) -> str | None:
-        """Return the S3 location of the TensorBoard data of a job; None if it has none."""
+        """Return the location of the TensorBoard data of a job; None if it has none."""
         if self.tensorboard is None:
             return None
-        return f"{self.tensorboard['S3OutputPath'].rstrip('/')}/{job_name}/tensorboard-output"
+        return f"{(self.folder or self.tensorboard['S3OutputPath']).rstrip('/')}/{job_name}/tensorboard-output"
 
     def profile(self, job_name: str) -> JobProfile | None:
         """Return how a job is profiled; None if it is not."""
@@ -185,15 +188,16 @@ class JobSpec:
         return JobProfile(job_name=job_name, location=location, config=self.profiler)
 
     def rule_locations(self, job_name: str) -> dict[str, str | None]:
-        """Return the S3 location of the results of each rule, by its name."""
+        """Return the location of the results of each rule, by its name."""
         outputs = {
-            rule["RuleConfigurationName"]: rule.get("S3OutputPath", self.output_path or self.hook["S3OutputPath"])
+            rule["RuleConfigurationName"]: self.folder
+            or rule.get("S3OutputPath", self.output_path or self.hook["S3OutputPath"])
             for rule in (*self.rules, *self.profiler_rules)
         }
         return {name: f"{path.rstrip('/')}/{job_name}/rule-output/{name}" for name, path in outputs.items()}
 
     def _job_location(self, job_name: str) -> str:
-        return f"{self.hook['S3OutputPath'].rstrip('/')}/{job_name}"
+        return f"{(self.folder or self.hook['S3OutputPath']).rstrip('/')}/{job_name}"
 
     @classmethod
     def from_json(cls, text: str | bytes) -> JobSpec:
@@ -222,6 +226,7 @@ class JobSpec:
             profiler=document.get("profiler"),
             profiler_rules=tuple(document.get("profiler_rules", ())),
             output_path=document.get("output"),
+            folder=document.get("folder"),
             watch=_options(WatchOptions, document, "watch"),
             actions=_options(ActionOptions, document, "act"),
         )

@@ -65,6 +65,8 @@ class SelfManaged:
             whose file is uploaded on submission. Settings that are too large for variables use a channel by themselves
             where it can be uploaded.
 
+        folder: Absolute path of a folder that all workers and the watcher share, such as one of FSx or NFS: trial,
+            state and results are written to the folder of the job in it, and not to S3.
         rule_image_uri: Image with Python and this package. With ``place="processing"``, estimators, trainers and
             `attach_debugger` start the processing job as soon as they have created the training job; without an image
             it is left to you.
@@ -85,6 +87,7 @@ class SelfManaged:
     events: bool = attrs.field(default=True, validator=is_boolean)
     metrics: bool = attrs.field(default=False, validator=is_boolean)
     config: str = attrs.field(default="environment", validator=_is_one_of(CARRIERS))
+    folder: str | None = attrs.field(default=None, validator=is_text)
     rule_image_uri: str | None = attrs.field(default=None, validator=is_text)
     rule_instance_type: str | None = attrs.field(default=None, validator=is_text)
     rule_role_arn: str | None = attrs.field(default=None, validator=is_text)
@@ -93,6 +96,13 @@ class SelfManaged:
         if self.stop == "events" and not self.events:
             raise SMDebugValueError("SelfManaged.events must be True with stop='events', which stops jobs by events")
 
+        if self.folder is not None and not self.folder.startswith("/"):
+            raise SMDebugValueError(f"SelfManaged.folder must be an absolute path (got {self.folder!r})")
+        if self.folder is not None and self.place == "processing":
+            raise SMDebugValueError(
+                "SelfManaged.folder must be left out with place='processing', whose jobs mount none "
+                f"(got {self.folder!r})"
+            )
         for name in ("rule_image_uri", "rule_instance_type", "rule_role_arn"):
             if getattr(self, name) is not None and self.place != "processing":
                 raise SMDebugValueError(

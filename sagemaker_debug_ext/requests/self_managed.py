@@ -120,6 +120,7 @@ def spec_of_members(request: Mapping[str, Any], self_managed: SelfManaged | None
         profiler=None if profiler is None or profiler.get("DisableProfiler") else profiler,
         profiler_rules=_without_images(request.get("ProfilerRuleConfigurations", ())),
         output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
+        folder=options.folder,
         watch=options.watch_options,
         actions=options.action_options,
     )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 import attrs
 
 from sagemaker_debug_ext._printable import html_table
-from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
@@ -186,7 +185,7 @@ def _describer(job: Any, session: Any) -> Describe:
     name = job if isinstance(job, str) else getattr(job, "training_job_name", None)
     if not isinstance(name, str):
         raise SMDebugTypeError(f"job must be the name of a training job, or an object that is one (got {job!r})")
-    if name.startswith(SCHEME):
+    if "/" in name:
         return lambda: description_of_state(name)
     client = sagemaker_client(session)
 
@@ -218,8 +217,8 @@ class TrainingJob:
             's3://my-bucket/output/digits-1/debug-output'
 
         Args:
-            job: Name of the job; or the folder of a self-managed job, ``s3://bucket/prefix/job-name``, for jobs that
-                SageMaker no longer describes; or an object that can describe the job, such as
+            job: Name of the job; or the folder of a self-managed job, ``s3://bucket/prefix/job-name`` or local, for
+                jobs that SageMaker does not describe; or an object that can describe the job, such as
                 ``estimator.latest_training_job`` and the jobs of `sagemaker_debug_ext.local`; or a ``TrainingJob`` of
                 SDK v3.
             session: See `sagemaker_client`; not needed for an object that can describe the job.

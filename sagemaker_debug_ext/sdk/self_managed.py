@@ -123,7 +123,7 @@ def description_of_state(location: str) -> dict[str, Any]:
     """Return a description made of what the watcher of a job has written, for jobs that SageMaker no longer describes.
 
     Args:
-        location: The folder of the job: ``s3://bucket/prefix/job-name``.
+        location: The folder of the job: ``s3://bucket/prefix/job-name``, or a local folder.
 
     Raises:
         TrialNotFoundError: There is no such folder, or no watcher has written to it.
@@ -194,9 +194,11 @@ def spec_of_job(job: Mapping[str, Any]) -> JobSpec | None:
 
 
 def _members(spec: JobSpec) -> dict[str, Any]:
-    members: dict[str, Any] = {"DebugHookConfig": dict(spec.hook)}
+    hook = dict(spec.hook) if spec.folder is None else {**spec.hook, "S3OutputPath": spec.folder}
+    members: dict[str, Any] = {"DebugHookConfig": hook}
     if spec.rules:
-        members["DebugRuleConfigurations"] = [{**rule, "RuleEvaluatorImage": EVALUATOR_IMAGE} for rule in spec.rules]
+        own = {"RuleEvaluatorImage": EVALUATOR_IMAGE} | ({} if spec.folder is None else {"S3OutputPath": spec.folder})
+        members["DebugRuleConfigurations"] = [{**rule, **own} for rule in spec.rules]
     if spec.tensorboard is not None:
         members["TensorBoardOutputConfig"] = dict(spec.tensorboard)
     if spec.profiler is not None:

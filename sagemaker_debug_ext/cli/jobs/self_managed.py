@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.cli import _arguments, _output
 from sagemaker_debug_ext.config.job_spec import JOB_NAME_VARIABLE, JobSpec, decode_job_spec, encode_job_spec
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -64,12 +63,12 @@ def add_parser(commands: Any) -> None:
     show = _arguments.add_command(parts, "show", "Print the settings that environment variables hold.", run_show)
     show.add_argument("job", nargs="?", metavar="JOB", help="a training job; this environment by default")
     status = _arguments.add_command(parts, "status", "Print the status of the rules of a job.", run_status)
-    status.add_argument("job", metavar="JOB", help="name of a training job, or its folder on S3")
+    status.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
     _arguments.add_json(status)
     resume = _arguments.add_command(
         parts, "resume", "Evaluate the rules that a watcher has left open.", run_resume, description=_RESUME
     )
-    resume.add_argument("job", metavar="JOB", help="name of a training job that has ended, or its folder on S3")
+    resume.add_argument("job", metavar="JOB", help="name of a training job that has ended, or the folder of the job")
     _arguments.add_command(
         parts, "template", "Print a CloudFormation template for self-managed jobs.", run_template, description=_TEMPLATE
     )
@@ -188,7 +187,7 @@ def run_resume(arguments: argparse.Namespace) -> int:
     from sagemaker_debug_ext.watch.status import FINAL_JOB_STATUSES
 
     job = _describe(arguments.job)
-    folder = arguments.job if arguments.job.startswith(SCHEME) else None
+    folder = arguments.job if "/" in arguments.job else None
     status = job.description["TrainingJobStatus"]
     if folder is None and status not in FINAL_JOB_STATUSES:
         raise SMDebugValueError(f"JOB must be a job that has ended (got {job.name!r}, which is {status}); use watch")

@@ -12,8 +12,10 @@ import jsonschema
 import pytest
 
 from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, StopTraining, create_trial, rule_configs
+from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
+from sagemaker_debug_ext.sdk import TrainingJob
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.watch.status import STATUS_SCHEMA, WatchStatus
 
@@ -255,3 +257,28 @@ def test_hook_when_it_may_not_write_then_training_does_not_wait_for_rules(run_jo
     assert "weights" in report.stdout
     assert time.monotonic() - began < 50
     assert "no-such-bucket" in report.stderr
+
+
+def test_job_when_it_has_a_shared_folder_then_all_is_there_and_s3_is_never_asked(
+    run_job, make_request, tmp_path, capsys
+):
+    """Trial, status, results and the lease; the folder of the job answers like one on S3."""
+    options = SelfManaged(poll_seconds=0.2, stop="cooperative", events=False, folder=str(tmp_path))
+    request = make_request([sure_rule(), Rule.sagemaker(rule_configs.exploding_tensor())], options)
+    nowhere = "http://127.0.0.1:9"  # where nobody listens
+    report = run_job(TRAIN.format(steps=3000, pause=0.01), request, AWS_ENDPOINT_URL=nowhere)
+    assert report.returncode == 0, report.stderr
+    assert "asked to stop" in report.stdout
+    assert "out of reach" not in report.stderr
+    folder = tmp_path / request["TrainingJobName"]
+    assert create_trial(str(folder / "debug-output")).loaded_all_steps
+    status = WatchStatus.read(open_backend(str(folder / "self-managed")))
+    assert statuses(status) == {"VanishingGradient": "IssuesFound", "ExplodingTensor": "NoIssuesFound"}
+    result = json.loads((folder / "rule-output" / "VanishingGradient" / "rule-result.json").read_text())
+    assert result["first_issue_step"] == 0
+    for command in ("status", "resume"):
+        assert main(["self-managed", command, str(folder)]) == 1  # a rule has found an issue
+        assert "IssuesFound" in capsys.readouterr().out
+    job = TrainingJob.describe(str(folder))
+    assert job.artifact_paths.debugger == str(folder / "debug-output")
+    assert job.rule_output_path("VanishingGradient") == str(folder / "rule-output" / "VanishingGradient")

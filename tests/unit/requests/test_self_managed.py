@@ -236,6 +236,12 @@ def test_settings_when_no_channel_can_carry_them_then_nothing_is_uploaded(member
     ("arguments", "error", "message"),
     [
         ({"place": "contaner"}, SMDebugValueError, r"place must be one of container, here, .*'contaner'.*container"),
+        ({"folder": "fsx"}, SMDebugValueError, "folder must be an absolute path .*'fsx'"),
+        (
+            {"folder": "/fsx", "place": "processing"},
+            SMDebugValueError,
+            "folder must be left out with place='processing'",
+        ),
         ({"config": "tags"}, SMDebugValueError, "config must be one of environment, channel"),
         ({"stop": "never"}, SMDebugValueError, "stop must be one of direct, events, cooperative, off"),
         ({"stop": "events", "events": False}, SMDebugValueError, "events must be True with stop='events'"),
