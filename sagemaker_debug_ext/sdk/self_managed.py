@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
@@ -160,7 +162,10 @@ def spec_of_state(location: str) -> JobSpec:
     content = open_backend(state).read(SPEC_KEY)
     if content is None:
         raise TrialNotFoundError(location, f"a watched job has {state}/{SPEC_KEY}, which is missing")
-    return JobSpec.from_json(bytes(content))
+    spec = JobSpec.from_json(bytes(content))
+    if spec.folder is None:
+        return spec
+    return attrs.evolve(spec, folder=location.rstrip("/").rpartition("/")[0])  # a copy is read where it lies
 
 
 def debugger_members(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -279,6 +279,8 @@ def test_job_when_it_has_a_shared_folder_then_all_is_there_and_s3_is_never_asked
     for command in ("status", "resume"):
         assert main(["self-managed", command, str(folder)]) == 1  # a rule has found an issue
         assert "IssuesFound" in capsys.readouterr().out
+    (tmp_path / "copies").mkdir()
+    folder = folder.rename(tmp_path / "copies" / folder.name)
     job = TrainingJob.describe(str(folder))
     assert job.artifact_paths.debugger == str(folder / "debug-output")
     assert job.rule_output_path("VanishingGradient") == str(folder / "rule-output" / "VanishingGradient")
