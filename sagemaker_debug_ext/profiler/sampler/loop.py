@@ -19,8 +19,8 @@ SLOW_SECONDS: Final = 15.0
 MAX_COST: Final = 0.005
 """Share of one core that sampling may cost."""
 
-_COST_SECONDS: Final = 10.0
-"""The cost is evaluated over this time, so that one slow sample does not count."""
+_COST_SECONDS: Final = 30.0
+"""The cost is evaluated over this time, so that some slow samples, as at the start, do not count."""
 
 _LOOK_SECONDS: Final = 1.0
 """How often another interval may be asked for."""
@@ -114,22 +114,28 @@ class SamplingLoop:
             self._slow_at = now
             sources = [self._fast, self._slow]
         for family in sources:
-            rows += [self._rows(self._read(source, family), self._clock()) for source in list(family)]
+            for source in list(family):
+                values = self._guarded(source, family)
+                next(values, None)  # reads the sensor now; its values are taken when they are written
+                rows.append(self._rows(values, self._clock()))
         self._writer.write(itertools.chain.from_iterable(rows))
 
-    def _rows(self, values: Iterable[Value], timestamp: float) -> Iterator[SystemRow]:
+    def _rows(self, values: Iterable[Value | None], timestamp: float) -> Iterator[SystemRow]:
         for value in values:
-            if math.isfinite(value.value):
+            if value is not None and math.isfinite(value.value):
                 yield SystemRow(value.type, value.name, value.dimension, round(value.value, 2), self._node, timestamp)
 
     @staticmethod
-    def _read(source: Source, family: list[Source]) -> list[Value]:
+    def _guarded(source: Source, family: list[Source]) -> Iterator[Value | None]:
+        """Read a source and yield None, and then its values; a source that fails leaves its family."""
         try:
-            return source()
+            values = source()
+            yield None
+            yield from values
         except _ALL_ERRORS as error:  # drivers and libraries raise what they like; sampling goes on without this sensor
-            family.remove(source)
-            _LOG.warning("a sensor is no longer sampled: %s: %s", type(error).__name__, error)
-            return []
+            if source in family:
+                family.remove(source)
+                _LOG.warning("a sensor is no longer sampled: %s: %s", type(error).__name__, error)
 
     def _check_cost(self) -> None:
         """Halve the rate if sampling costs more than it may, and record the cost."""

@@ -1,14 +1,17 @@
 """Counters of Linux from ``/proc``, in the form of psutil at a fraction of its cost.
 
 At ten samples a second, psutil takes more of a core than sampling may cost, because it opens each file again, looks at
-``/sys`` for each disk and makes an object of each line. These functions keep the files open.
+``/sys`` for each disk and makes an object of each line. `ProcCounters` keeps the files open, and leaves parsing for
+later: right after a wait, with cold caches of the processor, code takes several times as long as when it runs again.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 _PROC: Final = "/proc"
 _READ_BYTES: Final = 1 << 15
@@ -19,6 +22,8 @@ _CERTAINLY_LAST: Final = 2048
 
 _SECTOR_BYTES: Final = 512
 _DISKS: Final = "/sys/block"
+
+T = TypeVar("T")
 
 
 class CoreTimes(NamedTuple):
@@ -60,8 +65,59 @@ class Traffic(NamedTuple):
     bytes_recv: int
 
 
+class Counters(Protocol):
+    """Counters of the machine: each method reads at once, and returns a function that parses what was read."""
+
+    def cpu_times(self) -> Callable[[], list[Any]]:
+        """Read the times of each core."""
+        ...
+
+    def virtual_memory(self) -> Callable[[], Any]:
+        """Read the memory in use."""
+        ...
+
+    def disk_io_counters(self) -> Callable[[], Any]:
+        """Read the sums over all disks; None if there is none."""
+        ...
+
+    def net_io_counters(self) -> Callable[[], dict[str, Any]]:
+        """Read the traffic of each network interface."""
+        ...
+
+
+class PsutilCounters:
+    """The counters that psutil has on all systems.
+
+    Args:
+        psutil: The library.
+    """
+
+    def __init__(self, psutil: Any) -> None:
+        self._psutil = psutil
+
+    def cpu_times(self) -> Callable[[], list[Any]]:
+        """Read the times of each core."""
+        return _known(self._psutil.cpu_times(percpu=True))
+
+    def virtual_memory(self) -> Callable[[], Any]:
+        """Read the memory in use."""
+        return _known(self._psutil.virtual_memory())
+
+    def disk_io_counters(self) -> Callable[[], Any]:
+        """Read the sums over all disks; None if there is none."""
+        return _known(self._psutil.disk_io_counters(nowrap=False))
+
+    def net_io_counters(self) -> Callable[[], dict[str, Any]]:
+        """Read the traffic of each network interface."""
+        return _known(self._psutil.net_io_counters(pernic=True, nowrap=False))
+
+
+def _known(value: T) -> Callable[[], T]:
+    return lambda: value
+
+
 class ProcCounters:
-    """The functions of psutil that every sample calls, with the names and units of psutil.
+    """The counters in ``/proc``, with the names and units of psutil.
 
     Args:
         folder: Where the file system of processes is mounted.
@@ -79,27 +135,24 @@ class ProcCounters:
         self._disks = disks
         self._is_disk: dict[bytes, bool] = {}
 
-    def cpu_times(self, percpu: bool = True) -> list[CoreTimes]:  # noqa: ARG002 - psutil's signature
-        """Return the times of each core."""
-        ticks = self._ticks
-        return [
-            CoreTimes(*[int(field) / ticks for field in line.split()[1:9]])
-            for line in self._stat.read().split(b"\n")
-            if line.startswith(b"cpu") and not line.startswith(b"cpu ")
-        ]
+    def cpu_times(self) -> Callable[[], list[CoreTimes]]:
+        """Read the times of each core."""
+        return functools.partial(_parse_cores, self._stat.read(), self._ticks)
 
-    def virtual_memory(self) -> MemoryUse:
-        """Return the memory in use."""
-        found = {}
-        for line in self._memory.read().split(b"\n", 3)[:3]:
-            name, _, rest = line.partition(b":")
-            found[name] = int(rest.split()[0])
-        total = found[b"MemTotal"]
-        return MemoryUse(100 * (total - found[b"MemAvailable"]) / total)
+    def virtual_memory(self) -> Callable[[], MemoryUse]:
+        """Read the memory in use."""
+        return functools.partial(_parse_memory, self._memory.read())
 
-    def disk_io_counters(self, nowrap: bool = False) -> DiskCounters | None:  # noqa: ARG002 - psutil's signature
-        """Return the sums over all disks; None if there is none."""
-        found = [fields for fields in map(bytes.split, self._disk_stats.read().splitlines()) if self._counts(fields)]
+    def disk_io_counters(self) -> Callable[[], DiskCounters | None]:
+        """Read the sums over all disks; None if there is none."""
+        return functools.partial(self._parse_disks, self._disk_stats.read())
+
+    def net_io_counters(self) -> Callable[[], dict[str, Traffic]]:
+        """Read the traffic of each network interface."""
+        return functools.partial(_parse_interfaces, self._interfaces.read())
+
+    def _parse_disks(self, content: bytes) -> DiskCounters | None:
+        found = [fields for fields in map(bytes.split, content.splitlines()) if self._counts(fields)]
         if not found:
             return None
         reads, read_sectors, writes, written = (sum(int(fields[place]) for fields in found) for place in (3, 5, 7, 9))
@@ -114,14 +167,31 @@ class ProcCounters:
             self._is_disk[name] = os.path.exists(os.path.join(self._disks, name.decode().replace("/", "!")))
         return self._is_disk[name]
 
-    def net_io_counters(self, pernic: bool = True, nowrap: bool = False) -> dict[str, Traffic]:  # noqa: ARG002
-        """Return the traffic of each network interface."""
-        counters = {}
-        for line in self._interfaces.read().splitlines()[2:]:
-            name, _, rest = line.rpartition(b":")
-            fields = rest.split()
-            counters[name.strip().decode()] = Traffic(int(fields[8]), int(fields[0]))
-        return counters
+
+def _parse_cores(content: bytes, ticks: int) -> list[CoreTimes]:
+    return [
+        CoreTimes(*[int(field) / ticks for field in line.split()[1:9]])
+        for line in content.split(b"\n")
+        if line.startswith(b"cpu") and not line.startswith(b"cpu ")
+    ]
+
+
+def _parse_memory(content: bytes) -> MemoryUse:
+    found = {}
+    for line in content.split(b"\n", 3)[:3]:
+        name, _, rest = line.partition(b":")
+        found[name] = int(rest.split()[0])
+    total = found[b"MemTotal"]
+    return MemoryUse(100 * (total - found[b"MemAvailable"]) / total)
+
+
+def _parse_interfaces(content: bytes) -> dict[str, Traffic]:
+    counters = {}
+    for line in content.splitlines()[2:]:
+        name, _, rest = line.rpartition(b":")
+        fields = rest.split()
+        counters[name.strip().decode()] = Traffic(int(fields[8]), int(fields[0]))
+    return counters
 
 
 class _KeptFile:
@@ -139,14 +209,12 @@ class _KeptFile:
         return content
 
 
-def find_counters(psutil: Any) -> Any:
+def find_counters(psutil: Any) -> Counters:
     """Return what reads the counters of this machine: ``/proc``, or psutil where there is none."""
     try:
         counters = ProcCounters()
-        counters.cpu_times()
-        counters.virtual_memory()
-        counters.disk_io_counters()
-        counters.net_io_counters()
+        for read in (counters.cpu_times, counters.virtual_memory, counters.disk_io_counters, counters.net_io_counters):
+            read()()
     except (OSError, ValueError, KeyError, IndexError, TypeError):  # another system, or another form of the files
-        return psutil
+        return PsutilCounters(psutil)
     return counters

@@ -1,19 +1,19 @@
 """Sensors of a machine: memory, processors, disks and network, by psutil and control groups.
 
-A source returns one value for each of its sensors. Rates are over the measured time since the last reading, and a
-counter that went back gives no value.
+A source reads its sensors at once, and gives one value for each when they are asked for. Rates are over the measured
+time since the last reading, and a counter that went back gives no value.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.profiler.sampler.cgroup import Cgroup
-from sagemaker_debug_ext.profiler.sampler.proc_counters import find_counters
+from sagemaker_debug_ext.profiler.sampler.proc_counters import Counters, find_counters
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - data loader workers pass batches here
 
@@ -27,21 +27,27 @@ class Value(NamedTuple):
     value: float
 
 
-Source = Callable[[], "list[Value]"]
-"""Reads one family of sensors. May raise OSError or its library's errors if the family cannot be read."""
+Source = Callable[[], Iterable[Value]]
+"""Reads one family of sensors. May raise OSError or its library's errors if the family cannot be read, and so may the
+iteration over its values. The values of one reading have to be taken before those of the next."""
+
+Clock = Callable[[], float]
 
 
 class Rates:
     """Turns counters that only grow into rates per second."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._last: dict[str, float] = {}
         self._read_at: float | None = None
 
-    def update(self, counters: Mapping[str, float]) -> dict[str, float]:
-        """Return the rates since the last call; none at the first one, and none for a counter that went back."""
-        now = self._clock()
+    def update(self, counters: Mapping[str, float], now: float) -> dict[str, float]:
+        """Return the rates since the last call; none at the first one, and none for a counter that went back.
+
+        Args:
+            counters: The counters.
+            now: When they were read, in seconds that only grow.
+        """
         span = None if self._read_at is None else now - self._read_at
         rates = {}
         if span:
@@ -55,13 +61,14 @@ class Rates:
 class Processors:
     """Utilization and I/O wait of each core that this process may use, in percent; waiting counts as busy."""
 
-    def __init__(self, psutil: Any, cgroup: Cgroup, rates: Rates | None = None) -> None:
-        self._psutil = psutil
+    def __init__(self, counters: Counters, cgroup: Cgroup, clock: Clock = time.monotonic) -> None:
+        self._counters = counters
         self._cgroup = cgroup
         self._limit = cgroup.cpu_limit()
         self._cores = self._usable_cores()
         self._last: Sequence[Any] = ()
-        self._rates = rates or Rates()
+        self._rates = Rates()
+        self._clock = clock
 
     def _usable_cores(self) -> frozenset[int] | None:
         try:
@@ -69,28 +76,29 @@ class Processors:
         except (AttributeError, OSError):
             return None
 
-    def __call__(self) -> list[Value]:
+    def __call__(self) -> Iterator[Value]:
         """Return the values since the last call; none at the first one."""
-        times = self._psutil.cpu_times(percpu=True)
-        values: list[Value] = []
+        seconds = None if self._limit is None else self._cgroup.cpu_seconds()
+        return self._values(self._counters.cpu_times(), seconds, self._clock())
+
+    def _values(
+        self, read_times: Callable[[], list[Any]], seconds: tuple[float, float] | None, now: float
+    ) -> Iterator[Value]:
+        times = read_times()
         for core, (before, after) in enumerate(zip(self._last, times, strict=False)):
             if self._cores is None or core in self._cores:
-                values += _core_values(core, before, after)
+                yield from _core_values(core, before, after)
         self._last = times
-        return values + self._limit_values()
+        if self._limit is not None and seconds is not None:
+            yield from self._limit_values(self._limit, seconds, now)
 
-    def _limit_values(self) -> list[Value]:
-        """Return the use of a limit that is below the number of cores, and the time spent throttled."""
-        seconds = self._cgroup.cpu_seconds()
-        if self._limit is None or seconds is None:
-            return []
-        rates = self._rates.update({"used": seconds[0], "throttled": seconds[1]})
-        values = []
+    def _limit_values(self, limit: float, seconds: tuple[float, float], now: float) -> Iterator[Value]:
+        """Yield the use of a limit that is below the number of cores, and the time spent throttled."""
+        rates = self._rates.update({"used": seconds[0], "throttled": seconds[1]}, now)
         if "used" in rates:
-            values.append(Value("cpu", "container", "CPULimitUtilization", 100 * rates["used"] / self._limit))
+            yield Value("cpu", "container", "CPULimitUtilization", 100 * rates["used"] / limit)
         if "throttled" in rates:
-            values.append(Value("cpu", "container", "CPUThrottledPercentage", 100 * rates["throttled"]))
-        return values
+            yield Value("cpu", "container", "CPUThrottledPercentage", 100 * rates["throttled"])
 
 
 def _core_values(core: int, before: Any, after: Any) -> Iterable[Value]:
@@ -107,57 +115,60 @@ def _core_values(core: int, before: Any, after: Any) -> Iterable[Value]:
         yield Value("cpu", f"cpu{core}", dimension, min(max(100 * seconds / total, 0.0), 100.0))
 
 
-def memory_source(psutil: Any, cgroup: Cgroup) -> Source:
+def memory_source(counters: Counters, cgroup: Cgroup) -> Source:
     """Return a source of the memory in use, against the limit of the container if it has one."""
 
-    def read() -> list[Value]:
+    def values(read: Callable[[], Any]) -> Iterator[Value]:
+        yield Value("memory", "MemoryUsedPercent", "", read().percent)
+
+    def source() -> Iterable[Value]:
         percent = cgroup.memory_used_percent()
         if percent is None:
-            percent = psutil.virtual_memory().percent
+            return values(counters.virtual_memory())
         return [Value("memory", "MemoryUsedPercent", "", percent)]
 
-    return read
+    return source
 
 
-def disk_source(psutil: Any, rates: Rates | None = None) -> Source:
+def disk_source(counters: Counters, clock: Clock = time.monotonic) -> Source:
     """Return a source of the operations and bytes per second of all disks."""
-    rates = rates or Rates()
+    rates = Rates()
 
-    def read() -> list[Value]:
-        counters = psutil.disk_io_counters(nowrap=False)
-        if counters is None:  # a container may see no disk
-            return []
-        found = rates.update(
-            {
-                "IOPS": counters.read_count + counters.write_count,
-                "ReadThroughputInBytesPerSecond": counters.read_bytes,
-                "WriteThroughputInBytesPerSecond": counters.write_bytes,
-            }
-        )
-        return [Value("i/o", name, "", rate) for name, rate in found.items()]
+    def values(read: Callable[[], Any], now: float) -> Iterator[Value]:
+        found = read()
+        if found is None:  # a container may see no disk
+            return
+        sums = {
+            "IOPS": found.read_count + found.write_count,
+            "ReadThroughputInBytesPerSecond": found.read_bytes,
+            "WriteThroughputInBytesPerSecond": found.write_bytes,
+        }
+        for name, rate in rates.update(sums, now).items():
+            yield Value("i/o", name, "", rate)
 
-    return read
+    return lambda: values(counters.disk_io_counters(), clock())
 
 
-def network_source(psutil: Any, rates: Rates | None = None) -> Source:
+def network_source(counters: Counters, clock: Clock = time.monotonic) -> Source:
     """Return a source of the bytes per second of the network.
 
     ``Algorithm`` is the traffic with other machines. ``Platform``, which on SageMaker is the traffic of its agent, is
     the traffic within this machine.
     """
-    rates = rates or Rates()
+    rates = Rates()
 
-    def read() -> list[Value]:
-        counters: dict[str, float] = {}
-        for interface, traffic in psutil.net_io_counters(pernic=True, nowrap=False).items():
+    def values(read: Callable[[], dict[str, Any]], now: float) -> Iterator[Value]:
+        sums: dict[str, float] = {}
+        for interface, traffic in read().items():
             dimension = "Platform" if interface == "lo" or interface.startswith("lo0") else "Algorithm"
             for name, count in (("Receive", traffic.bytes_recv), ("Transmit", traffic.bytes_sent)):
                 key = f"{name}BytesPerSecond {dimension}"
-                counters[key] = counters.get(key, 0) + count
-        found = rates.update(dict(sorted(counters.items(), key=lambda item: item[0].partition(" ")[2])))
-        return [Value("network", *_split_key(key), rate) for key, rate in found.items()]
+                sums[key] = sums.get(key, 0) + count
+        ordered = dict(sorted(sums.items(), key=lambda item: item[0].partition(" ")[2]))
+        for key, rate in rates.update(ordered, now).items():
+            yield Value("network", *_split_key(key), rate)
 
-    return read
+    return lambda: values(counters.net_io_counters(), clock())
 
 
 def _split_key(key: str) -> tuple[str, str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 
-from sagemaker_debug_ext.profiler.sampler.proc_counters import CoreTimes, ProcCounters, find_counters
+from sagemaker_debug_ext.profiler.sampler.proc_counters import CoreTimes, ProcCounters, PsutilCounters, find_counters
 
 FILES = {
     "stat": "cpu  30 0 0 0 0 0 0 0\ncpu0 100 200 300 400 500 600 700 800 900\ncpu3 1 2 3 4 5 6 7 8 9\nintr 5\n",
@@ -31,34 +32,44 @@ def test_counters_when_the_files_are_known_then_have_the_units_of_psutil(folders
     """Seconds and bytes; partitions do not count, and neither does the sum of all cores."""
     counters = ProcCounters(*map(str, folders))
     ticks = os.sysconf("SC_CLK_TCK")
-    assert counters.cpu_times()[0] == CoreTimes(*(value / ticks for value in range(100, 900, 100)))
-    assert len(counters.cpu_times()) == 2
-    assert counters.virtual_memory().percent == 75
-    assert counters.disk_io_counters() == (10, 20, 16 * 512, 32 * 512)
-    assert counters.net_io_counters() == {"lo": (9, 1), "eth0:1": (200, 100)}
+    assert counters.cpu_times()()[0] == CoreTimes(*(value / ticks for value in range(100, 900, 100)))
+    assert len(counters.cpu_times()()) == 2
+    assert counters.virtual_memory()().percent == 75
+    assert counters.disk_io_counters()() == (10, 20, 16 * 512, 32 * 512)
+    assert counters.net_io_counters()() == {"lo": (9, 1), "eth0:1": (200, 100)}
 
 
 def test_counters_when_the_files_change_then_follow(folders):
     """A kept file is read from its start each time."""
     counters = ProcCounters(*map(str, folders))
-    assert counters.virtual_memory().percent == 75
+    assert counters.virtual_memory()().percent == 75
     (folders[0] / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 0 kB\nMemAvailable: 100 kB\n")
-    assert counters.virtual_memory().percent == 90
+    assert counters.virtual_memory()().percent == 90
+
+
+def test_counters_when_parsed_late_then_are_those_of_the_reading(folders):
+    """What has changed since does not matter."""
+    counters = ProcCounters(*map(str, folders))
+    parse = counters.virtual_memory()
+    (folders[0] / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 0 kB\nMemAvailable: 100 kB\n")
+    assert parse().percent == 75
 
 
 def test_counters_when_a_file_is_longer_than_a_read_then_all_of_it_counts(folders):
     """Machines with hundreds of cores have long files."""
     lines = [f"cpu{core} {core} 0 0 {10**9} 0 0 0 0" for core in range(3000)]
     (folders[0] / "stat").write_text("\n".join(["cpu  1 0 0 0 0 0 0 0", *lines, "intr 5\n"]))
-    times = ProcCounters(*map(str, folders)).cpu_times()
+    times = ProcCounters(*map(str, folders)).cpu_times()()
     assert [round(core.user * os.sysconf("SC_CLK_TCK")) for core in times] == list(range(3000))
 
 
 def test_counters_when_there_is_no_proc_then_are_those_of_psutil(monkeypatch):
     """Other systems have no such files."""
-    psutil = object()
+    psutil = SimpleNamespace(virtual_memory=lambda: "memory of psutil")
     monkeypatch.setattr(os, "open", _refuse)
-    assert find_counters(psutil) is psutil
+    found = find_counters(psutil)
+    assert isinstance(found, PsutilCounters)
+    assert found.virtual_memory()() == "memory of psutil"
 
 
 def _refuse(*_args, **_options):
@@ -71,12 +82,12 @@ def test_counters_when_psutil_reads_the_same_machine_then_agree():
     psutil = pytest.importorskip("psutil")
     ours = find_counters(psutil)
     assert isinstance(ours, ProcCounters)
-    for own, theirs in zip(ours.cpu_times(), psutil.cpu_times(percpu=True), strict=True):
+    for own, theirs in zip(ours.cpu_times()(), psutil.cpu_times(percpu=True), strict=True):
         for field in own._fields:
             assert getattr(own, field) == pytest.approx(getattr(theirs, field), abs=2)
-    assert ours.virtual_memory().percent == pytest.approx(psutil.virtual_memory().percent, abs=5)
-    assert set(ours.net_io_counters()) == set(psutil.net_io_counters(pernic=True))
-    own_disks, their_disks = ours.disk_io_counters(), psutil.disk_io_counters(nowrap=False)
+    assert ours.virtual_memory()().percent == pytest.approx(psutil.virtual_memory().percent, abs=5)
+    assert set(ours.net_io_counters()()) == set(psutil.net_io_counters(pernic=True))
+    own_disks, their_disks = ours.disk_io_counters()(), psutil.disk_io_counters(nowrap=False)
     assert (own_disks is None) == (their_disks is None)
     if own_disks is not None:
         assert own_disks.read_bytes == pytest.approx(their_disks.read_bytes, rel=0.01, abs=1 << 24)

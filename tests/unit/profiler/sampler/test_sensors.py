@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.profiler.sampler.cgroup import Cgroup
+from sagemaker_debug_ext.profiler.sampler.proc_counters import PsutilCounters
 from sagemaker_debug_ext.profiler.sampler.sensors import Processors, Rates, disk_source, network_source
 
 Times = namedtuple("Times", "user nice system idle iowait irq softirq steal guest guest_nice")
@@ -24,11 +25,11 @@ Traffic = namedtuple("Traffic", "bytes_sent bytes_recv")
 def test_rates_when_counters_reset_then_equal_a_naive_difference(readings):
     """A rate is the difference over the measured time, and there is none for a counter that went back or is new."""
     now = [0.0]
-    rates = Rates(lambda: now[0])
+    rates = Rates()
     last: dict[str, int] | None = None
     for span, counters in readings:
         now[0] += span
-        found = rates.update(counters)
+        found = rates.update(counters, now[0])
         expected = (
             {} if last is None else {key: n - last[key] for key, n in counters.items() if n >= last.get(key, n + 1)}
         )
@@ -40,7 +41,7 @@ def test_rates_when_counters_reset_then_equal_a_naive_difference(readings):
 
 def processors(*readings):
     left = iter(readings)
-    source = Processors(SimpleNamespace(cpu_times=lambda percpu: next(left)), Cgroup())
+    source = Processors(PsutilCounters(SimpleNamespace(cpu_times=lambda percpu: next(left))), Cgroup())
     source._cores = None
     return [[(value.name, value.dimension, value.value) for value in source()] for _ in readings]
 
@@ -61,7 +62,7 @@ def test_processors_when_counters_go_back_then_that_core_has_no_value():
 
 def test_disks_when_there_are_none_then_give_no_value():
     """Containers may see no disk."""
-    assert disk_source(SimpleNamespace(disk_io_counters=lambda nowrap: None))() == []
+    assert list(disk_source(PsutilCounters(SimpleNamespace(disk_io_counters=lambda nowrap: None)))()) == []
 
 
 def test_network_when_a_loopback_exists_then_traffic_within_the_machine_is_apart():
@@ -69,8 +70,8 @@ def test_network_when_a_loopback_exists_then_traffic_within_the_machine_is_apart
     readings = iter([{"lo": Traffic(0, 0), "eth0": Traffic(0, 0)}, {"lo": Traffic(5, 5), "eth0": Traffic(10, 20)}])
     now = iter([0.0, 2.0])
     library = SimpleNamespace(net_io_counters=lambda pernic, nowrap: next(readings))
-    source = network_source(library, Rates(lambda: next(now)))
-    assert source() == []
+    source = network_source(PsutilCounters(library), lambda: next(now))
+    assert list(source()) == []
     assert [(value.name, value.dimension, value.value) for value in source()] == [
         ("ReceiveBytesPerSecond", "Algorithm", 10.0),
         ("TransmitBytesPerSecond", "Algorithm", 5.0),
