@@ -134,4 +134,86 @@ PAIRS: Final = [
             "regularisation",
         ),
     ),
+    Pair("gh_facebookresearch_nwm_16", "GitHub facebookresearch/nwm#16", "pytorch", ("gradients not reset",)),
+    Pair("gh_wenet_e2e_wekws_73", "GitHub wenet-e2e/wekws#73", "pytorch", ("gradients not reset",)),
+    Pair(
+        "gh_salesforce_corr_based_prediction_1",
+        "GitHub salesforce/corr_based_prediction#1",
+        "pytorch",
+        ("gradients not reset",),
+    ),
+    Pair("gh_yudi_mars_daisyrec_15", "GitHub yudi-mars/daisyRec#15", "pytorch", ("loss or output",)),
+    Pair("gh_avbuffer_unet3plus_pth_23", "GitHub avBuffer/UNet3plus_pth#23", "pytorch", ("loss or output",)),
+    Pair("gh_wkentaro_pytorch_fcn_57", "GitHub wkentaro/pytorch-fcn#57", "pytorch", ("wrong mode",)),
+    Pair("gh_pliang279_multibench_26", "GitHub pliang279/MultiBench#26", "pytorch", ("wrong mode",)),
+    Pair("gh_hendrycks_ethics_5", "GitHub hendrycks/ethics#5", "pytorch", ("wrong mode",)),
+    Pair(
+        "gh_khanrc_pt_darts_24",
+        "GitHub khanrc/pt.darts#24",
+        "pytorch",
+        (
+            "evaluation data",
+            "sampling",
+        ),
+    ),
+    Pair("gh_mlcommons_gandlf_870", "GitHub mlcommons/GaNDLF#870", "pytorch", ("labels",)),
+    Pair("gh_pytorch_pytorch_16045", "GitHub pytorch/pytorch#16045", "pytorch", ("loss or output",)),
+    Pair("gh_manzilzaheer_deepsets_1", "GitHub manzilzaheer/DeepSets#1", "pytorch", ("loss or output",)),
+    Pair("gh_lamda_tabular_talent_92", "GitHub LAMDA-Tabular/TALENT#92", "pytorch", ("loss or output",)),
+    Pair(
+        "gh_roytseng_tw_detectron_pytorch_29",
+        "GitHub roytseng-tw/Detectron.pytorch#29",
+        "pytorch",
+        (
+            "learning rate too high",
+            "not finite",
+            "exploding gradients",
+        ),
+    ),
+    Pair(
+        "gh_speechbrain_speechbrain_1396", "GitHub speechbrain/speechbrain#1396", "pytorch", ("parameters not trained",)
+    ),
+    Pair("gh_itakurah_focal_loss_pytorch_5", "GitHub itakurah/focal-loss-pytorch#5", "pytorch", ("loss or output",)),
+    Pair(
+        "gh_lincellularneuroscience_vame_26",
+        "GitHub LINCellularNeuroscience/VAME#26",
+        "pytorch",
+        (
+            "learning rate too low",
+            "parameters not trained",
+        ),
+    ),
+    Pair("gh_lornatang_srgan_pytorch_1", "GitHub Lornatang/SRGAN-PyTorch#1", "pytorch", ("learning rate too low",)),
+    Pair("gh_pytorch_pytorch_1053", "GitHub pytorch/pytorch#1053", "pytorch", ("parameters not trained",)),
+    Pair(
+        "gh_microsoftdocs_pytorchfundamentals_21",
+        "GitHub MicrosoftDocs/pytorchfundamentals#21",
+        "pytorch",
+        ("loss or output",),
+    ),
+    Pair(
+        "gh_keras_team_keras_3040",
+        "GitHub keras-team/keras#3040",
+        "keras",
+        (
+            "learning rate too high",
+            "inputs",
+            "not finite",
+            "exploding gradients",
+        ),
+    ),
+    Pair("gh_tensorflow_tensorflow_31184", "GitHub tensorflow/tensorflow#31184", "keras", ("wrong mode",)),
+    Pair("gh_xiph_lpcnet_97", "GitHub xiph/LPCNet#97", "keras", ("loss or output",)),
+    Pair(
+        "gh_tensorflow_tfjs_5976",
+        "GitHub tensorflow/tfjs#5976",
+        "keras",
+        (
+            "sampling",
+            "evaluation data",
+        ),
+    ),
+    Pair(
+        "gh_nfmcclure_tensorflow_cookbook_87", "GitHub nfmcclure/tensorflow_cookbook#87", "keras", ("loss or output",)
+    ),
 ]
