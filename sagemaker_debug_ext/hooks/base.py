@@ -32,6 +32,7 @@ from sagemaker_debug_ext.config.hook_options import (
     DEFAULT_SPILL_LIMIT_BYTES,
     HookOptions,
 )
+from sagemaker_debug_ext.config.job_spec import VARIABLE_PREFIX
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.hooks import registry
@@ -402,7 +403,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
 
     @fail_safe
     def _end(self) -> None:
-        is_uploaded = JOB_NAME_VARIABLE in os.environ and not self.backend.is_remote
+        is_of_service = JOB_NAME_VARIABLE in os.environ and f"{VARIABLE_PREFIX}0" not in os.environ
+        is_uploaded = is_of_service and not self.backend.is_remote
         self._dispatcher.finish(mark_end=not is_uploaded)
 
     def _warn_of_shortfalls(self, has_model: bool) -> None:
