@@ -27,6 +27,7 @@ import attrs
 from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NOTICE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
+from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
@@ -118,7 +119,9 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("EvaluationOverlap", "sampling"),
     Sign("TreeGrowth", "sampling", text=FEW_ROWS),
     Sign("PredictionCollapse", "labels", text="so far are of class"),
-    Sign("LabelMix", "class imbalance", text="comes up"),
+    Sign("LabelMix", "evaluation data", text=ONLY_EVALUATED),
+    Sign("LabelMix", "class imbalance", text="never comes up"),
+    Sign("LabelMix", "class imbalance", text="hardly ever comes up"),
     Sign("ClassImbalance", "class imbalance"),
     Sign("PredictionCollapse", "class imbalance", text="hardly ever come up"),
     Sign("EvaluationMismatch", "evaluation data", text="Inputs of evaluation"),

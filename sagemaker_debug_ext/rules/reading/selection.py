@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sagemaker_debug_ext.config.collection import compile_pattern
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of, pattern_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import PARAMETERS, Role, naming_scheme_of, pattern_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -63,14 +63,18 @@ class Selection:
     def among(self, names: Collection[str], trial: Trial) -> list[str]:
         """Return the selected names among names of tensors of a trial, in their order."""
         known = trial.collections()
-        groups = [known[name] for name in self.collections if name in known]
+        groups = [known[name] for name in self.collections if name in known and name not in PARAMETERS]
+        parameters = [known[name] for name in self.collections if name in known and name in PARAMETERS]
         patterns = self.patterns_in(trial)
+        scheme = naming_scheme_of(trial)
         found = [
             name
             for name in names
-            if any(pattern.search(name) for pattern in patterns) or any(group.matches(name) for group in groups)
+            if any(pattern.search(name) for pattern in patterns)
+            or any(group.matches(name) for group in groups)
+            or (any(group.matches(name) for group in parameters) and not scheme.is_of_layer(name))
         ]
-        return naming_scheme_of(trial).without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
+        return scheme.without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
 
     def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
         """Return the patterns, including those of the roles in a trial."""

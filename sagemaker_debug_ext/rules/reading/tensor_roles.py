@@ -41,7 +41,8 @@ class Role(enum.Enum):
     ALL_LABELS = "labels that are all saved at each step"
 
 
-_PARAMETERS: Final = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
+PARAMETERS: Final = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
+"""Collections of parameters. Their patterns also fit what a layer called ``weights`` gets and gives."""
 
 _MOST_PARTS: Final = 4
 """Number of positions to try as the end of a model's name, because classes with more underscores are rare."""
@@ -118,7 +119,7 @@ class NamingScheme:
         if len(inputs) < 2:
             return selected
         known = trial.collections()
-        groups = [known[group] for group in _PARAMETERS if group in known]
+        groups = [known[group] for group in PARAMETERS if group in known]
         parameters = {name for group in groups for name in group.tensor_names}
         parameters |= {name for name in names if any(group.matches(name) for group in groups)}
         owners = {name: name.removesuffix("input_0") for name in inputs}
@@ -128,6 +129,10 @@ class NamingScheme:
     def is_gradient(self, name: str) -> bool:
         """Return whether a tensor is the gradient of a parameter."""
         return name.startswith(self._gradient_prefix)
+
+    def is_of_layer(self, name: str) -> bool:
+        """Return whether a tensor is an input or output of a layer."""
+        return any(re.search(self.patterns[role], name) for role in (Role.LAYER_INPUT, Role.LAYER_OUTPUT))
 
     def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
         """Return the name of a parameter's gradient among `names`, or None if there is none."""

@@ -23,6 +23,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_BATCH: Final = 8
 MAX_CLASSES: Final = 20
@@ -30,6 +31,8 @@ FEW: Final = 8
 """Number of batches required to evaluate how labels are mixed."""
 MIN_ENTROPY: Final = 0.3
 """Entropy of all labels below which their mixing is not evaluated."""
+ONLY_EVALUATED: Final = "comes up in evaluation, but never"
+"""Text of the issue of classes that training does not have."""
 METRICS_OF_NUMBERS: Final = Selection(
     patterns=[
         (
@@ -74,10 +77,11 @@ class LabelMix(BuiltinRule):
     such as the start token, never occur as targets. Saved inputs of the model give the number of samples.
 
     The rule fires if one of the classes has not occurred after `samples_per_class` samples for each class of the
-    output, counting at most 20 classes. It does not fire if parameters were saved and none has a unit per class: a
-    contrastive loss, which chooses among candidates, may have the right one always in the same position. It also fires
-    if the mean entropy of the labels of the latest `window` batches is below `min_mixing` of that of all their labels
-    together.
+    output, counting at most 20 classes. Classes that occur at EVAL steps are named as such: training and evaluation
+    have other parts of the data, as when data that lie in the order of their classes are split. The rule does not fire
+    if parameters were saved and none has a unit per class: a contrastive loss, which chooses among candidates, may have
+    the right one always in the same position. It also fires if the mean entropy of the labels of the latest `window`
+    batches is below `min_mixing` of that of all their labels together.
 
     Boosted trees save all labels at each step. For these, the rule fires if the most frequent class is more than
     `max_ratio` times as frequent as the rarest. Labels are skipped if the trial has a regression metric, such as the
@@ -103,12 +107,13 @@ class LabelMix(BuiltinRule):
     spec_name = "LabelMix"
     advice = (
         "Shuffle the data before each epoch, and check that the training set contains all classes and that "
-        "all of them are read."
+        "all of them are read. Shuffle before data are split for evaluation."
     )
 
     def configure(self) -> None:
         self._labels = chosen_or(self.parameters["labels_regex"], Role.ALL_LABELS)
         self._seen: dict[str, _Labels] = {}
+        self._evaluated: dict[str, set[int]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (
@@ -123,8 +128,12 @@ class LabelMix(BuiltinRule):
         """Return an issue if classes are missing, or labels are sorted."""
         issues: list[Issue] = []
         was_evaluated = False
-        for loss in observed_losses(view) if is_training(view) else ():
+        trains = is_training(view)
+        for loss in observed_losses(view) if trains or view.mode is ModeKeys.EVAL else ():
             if loss.num_classes is None or not has_one_for_each_sample(view, loss.targets):
+                continue
+            if not trains:
+                self._evaluated.setdefault(loss.name, set()).update(loss.targets.reshape(-1).tolist())
                 continue
             was_evaluated = True
             seen = self._seen.setdefault(loss.name, _Labels())
@@ -158,6 +167,12 @@ class LabelMix(BuiltinRule):
             f"Class {missing[0]} never comes up among the {seen.total.total()} labels of {name!r} so far, although "
             f"the output has {num_classes} classes; {len(missing)} classes are missing in total."
         )
+        evaluated = [number for number in missing if number in self._evaluated.get(name, ())]
+        if evaluated:
+            text = (
+                f"Class {evaluated[0]} {ONLY_EVALUATED} among the {seen.total.total()} labels of {name!r} in training; "
+                f"{len(evaluated)} classes do so."
+            )
         return [self.found(view, text, tensors=[name], value=len(missing), threshold=0)]
 
     def _rare(self, view: StepView, name: str, labels: Array) -> list[Issue]:

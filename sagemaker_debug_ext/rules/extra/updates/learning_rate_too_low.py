@@ -11,6 +11,7 @@ import attrs
 from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
+from sagemaker_debug_ext.rules.inference.recovery import LossCourse
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
@@ -22,6 +23,8 @@ PATIENCE: Final = 50
 """Number of updates of a weight after which their total must be noticeable."""
 LEAST_WAY: Final = 0.03
 """Fraction of its norm by which these updates together must change some weight, if the loss has not fallen."""
+CONVERGED: Final = 0.1
+"""Fraction of its first level below which a loss explains that updates have become small."""
 LEAST_FALL: Final = 0.05
 """Fraction of the first losses by which the latest must be lower."""
 NUM_LOSSES: Final = 10
@@ -67,7 +70,8 @@ class LearningRateTooLow(UpdateSizeRule):
     Checks the collection ``weights``, at TRAIN steps, or at all steps if the trial has no TRAIN steps. An update is the
     change of a weight since its previous saved value, relative to its norm and divided by the number of steps between.
     The rule fires if the median of the latest `window` updates is below `threshold` for every weight that changes at
-    all. Weights that never change are covered by FrozenParameters.
+    all. It does not fire once a loss has fallen below a tenth of its first level, because updates of a model that has
+    converged are small. Weights that never change are covered by FrozenParameters.
 
     The rule also fires if a schedule has reached 0. All weights that have moved then stand still, although they have
     gradients, for at least 20 saved steps in a row and four times as long as before any earlier update.
@@ -99,6 +103,7 @@ class LearningRateTooLow(UpdateSizeRule):
         self._first_losses: dict[str, list[float]] = {}
         self._losses = RollingWindow(NUM_LOSSES)
         self._baseline = BaselineComparison(NUM_LOSSES)
+        self._course = LossCourse()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
@@ -112,6 +117,9 @@ class LearningRateTooLow(UpdateSizeRule):
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if updates are too small, have stopped, or have no effect."""
         found = super().evaluate(view)
+        self._course.observe(view)
+        if found and self._course.has_fallen_from(self._course.first_levels(), CONVERGED):
+            found = []
         if is_training(view):
             self._baseline.observe(view)
             for name, loss in loss_values(view, LOSSES).items():

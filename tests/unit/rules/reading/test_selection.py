@@ -69,3 +69,11 @@ def test_inputs_of_losses_are_not_inputs_of_the_model(make_trial, tensors, names
     """The inputs of a module that has no parameters, such as a loss, are not those of the model, if others have."""
     trial = make_trial({(ModeKeys.TRAIN, 0): dict.fromkeys(tensors, np.ones((2, 2)))})
     assert StepView(trial, 0).selected(Selection(roles=(Role.MODEL_INPUT,))) == names
+
+
+def test_parameters_when_a_layer_is_called_weights_then_its_values_are_none(make_trial):
+    """The collection's pattern fits the names of its inputs and outputs, too."""
+    tensors = dict.fromkeys(("Net_weights.weight", "weights_input_0", "weights_output_0"), np.ones(2))
+    view = StepView(make_trial({(ModeKeys.TRAIN, 0): tensors}), 0)
+    assert view.selected(Selection(("weights",))) == ["Net_weights.weight"]
+    assert view.selected(Selection(("weights",), ("_output_0$",))) == ["Net_weights.weight", "weights_output_0"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.extra.data.label_mix import mixing
-from support.rule_trials import GLOBAL, TRAIN, fired_at, loss_tensors, steps_of, steps_with
+from support.rule_trials import EVAL, GLOBAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 
@@ -25,6 +25,17 @@ def test_a_class_that_never_comes_fires(run_rule):
     assert "Class 2 never comes up" in issues[0].message
     assert run_rule("LabelMix", steps_of_labels([[0, 1] * 4 + [2]] * 40)) == []
     assert run_rule("LabelMix", steps_of_labels([[0, 1] * 5] * 40, num_classes=25)) == []
+
+
+def test_a_class_that_only_evaluation_has_points_at_the_evaluation_data(run_rule):
+    """Training and evaluation have other classes if data that lie in order were split."""
+    steps = steps_of_labels([[0, 1] * 5] * 31)
+    steps |= {(EVAL, 0): loss_tensors(np.zeros((10, 3)), np.array([0, 2] * 5))}
+    issues = run_rule("LabelMix", {(TRAIN, 0): steps.pop((TRAIN, 0)), (EVAL, 0): steps.pop((EVAL, 0)), **steps})
+    assert "Class 2 comes up in evaluation, but never among the 300 labels" in issues[0].message
+    assert first_cause(issues) == "evaluation data"
+    issues = run_rule("LabelMix", {**steps_of_labels([[0, 1] * 5] * 31)})
+    assert first_cause(issues) == "class imbalance"
 
 
 def test_sorted_labels_fire(run_rule):

@@ -24,6 +24,14 @@ def test_one_fast_weight_is_enough_not_to_be_too_slow(run_rule):
     assert run_rule("LearningRateTooLow", steps) == []
 
 
+@pytest.mark.parametrize(("last", "fires"), [(0.3, True), (0.05, False)])
+def test_tiny_updates_of_a_model_that_has_converged_do_not_fire(run_rule, last, fires):
+    """Near the optimum, gradients are small, and so are updates."""
+    losses = [1.0] * 5 + [last] * 20
+    steps = steps_of({"w_weight": np.full(3, (1 + 1e-6) ** step), "loss": loss} for step, loss in enumerate(losses))
+    assert bool(run_rule("LearningRateTooLow", steps, window=15)) == fires
+
+
 def steps_of_weight(change, losses, count=60, gradient=1.0):
     return steps_of(
         {
