@@ -2,14 +2,15 @@
 
     python benchmarks/profiling/bottlenecks.py --json results.json     # needs torch, xgboost and psutil; ten minutes
 
-20 jobs are sound, 12 have a bottleneck. Each runs a few seconds under ``sagemaker-debug profile run`` at ten samples a
+20 jobs are sound, 13 have a bottleneck. Each runs a few seconds under ``sagemaker-debug profile run`` at ten samples a
 second. See `jobs.py` for what is real in them. The job with a long initialization is written data, since its rule
-counts in minutes.
+counts in minutes. The limit of processor time is that of a real control group, which takes root to make.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -42,6 +43,7 @@ NAMED_BY = {
     "long initialization": {"MaxInitializationTime": ""},
     "decoding on one core": {"DataloaderStall": "workers would do"},
     "overheated GPU": {"GPUThrottled": "by heat"},
+    "limit of processor time": {"CPUThrottled": "of its limit"},
 }
 """The rules that name each bottleneck, and a part of their message."""
 
@@ -69,6 +71,26 @@ SOUND = (
 )
 
 
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+
+
+@contextlib.contextmanager
+def limit_of_processor_time(cores):
+    """Yield the files to which a process writes its number to have a limit."""
+    is_new = (CONTROL_GROUPS / "cgroup.controllers").exists()
+    name = f"sagemaker-debug-{os.getpid()}"
+    folders = [CONTROL_GROUPS / parent / name for parent in ([""] if is_new else ["cpu", "cpuacct"])]
+    for folder in folders:
+        folder.mkdir()
+    try:
+        quota = str(int(100_000 * cores))
+        (folders[0] / ("cpu.max" if is_new else "cpu.cfs_quota_us")).write_text(f"{quota} 100000" if is_new else quota)
+        yield [folder / "cgroup.procs" for folder in folders]
+    finally:
+        for folder in folders:
+            folder.rmdir()
+
+
 def run(name, folder):
     """Run a job, and return the folder of its profile."""
     output, state = folder / "profiler-output", folder / "gpu"
@@ -80,7 +102,11 @@ def run(name, folder):
     environment = {**os.environ, "PYTHONPATH": paths, "SIMULATED_GPU": str(state), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "sagemaker_debug_ext.cli.main", "profile", "run", "--output", str(output)]
     command += ["--interval-millis", "100", sys.executable, str(HERE / "jobs.py"), name]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    limit = limit_of_processor_time(0.4) if name == "limit of processor time" else contextlib.nullcontext([])
+    with limit as groups:
+        join = "".join(f"echo $$ > {group}; " for group in groups)
+        command = ["sh", "-c", f'{join}exec "$@"', "sh", *command]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
     return output

@@ -279,6 +279,7 @@ BOTTLENECKS = {
     "tiny batches": lambda: train(300, compute=0.02, share=0.2, batch=1),
     "decoding on one core": lambda: train(60, load=0.08, loading=decode, compute=0.005),
     "overheated GPU": overheat,
+    "limit of processor time": lambda: train(100, after_step=lambda _: decode(0.04)),
 }
 
 if __name__ == "__main__":

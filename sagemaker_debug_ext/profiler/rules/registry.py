@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sagemaker_debug_ext.profiler.rules.base import ProfilerRule
+from sagemaker_debug_ext.profiler.rules.extra.cpu_throttled import CPUThrottled
 from sagemaker_debug_ext.profiler.rules.extra.dataloader_stall import DataloaderStall
 from sagemaker_debug_ext.profiler.rules.extra.gpu_memory_leak import GPUMemoryLeak
 from sagemaker_debug_ext.profiler.rules.extra.gpu_throttled import GPUThrottled
@@ -44,6 +45,7 @@ SAGEMAKER_RULES: Final[Mapping[str, type[ProfilerRule]]] = {
 EXTRA_RULES: Final[Mapping[str, type[ProfilerRule]]] = {
     rule.name: rule
     for rule in (
+        CPUThrottled,
         DataloaderStall,
         GPUMemoryLeak,
         GPUThrottled,

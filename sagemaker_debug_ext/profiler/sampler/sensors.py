@@ -117,12 +117,13 @@ def _core_values(core: int, before: Any, after: Any) -> Iterable[Value]:
 
 def memory_source(counters: Counters, cgroup: Cgroup) -> Source:
     """Return a source of the memory in use, against the limit of the container if it has one."""
+    limits = cgroup.memory_limits()
 
     def values(read: Callable[[], Any]) -> Iterator[Value]:
         yield Value("memory", "MemoryUsedPercent", "", read().percent)
 
     def source() -> Iterable[Value]:
-        percent = cgroup.memory_used_percent()
+        percent = cgroup.memory_used_percent(limits)
         if percent is None:
             return values(counters.virtual_memory())
         return [Value("memory", "MemoryUsedPercent", "", percent)]

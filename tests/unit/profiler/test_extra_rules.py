@@ -142,6 +142,25 @@ def test_idle_gpu_when_it_works_or_has_not_begun_then_is_silent(values, tmp_path
     assert evaluate(tmp_path, "IdleGPU").verdict is Verdict.NO_ISSUES
 
 
+@pytest.mark.parametrize(("throttled", "share", "fires"), [(40, 0.5, True), (40, 0.1, False), (5, 1.0, False)])
+def test_cpu_throttled_when_a_limit_keeps_the_job_waiting_then_says_for_how_long(throttled, share, fires, tmp_path):
+    """Much of the time, in many samples; and how much of the limit was used."""
+    num = round(100 * share)
+    write_rows(tmp_path, [throttled] * num + [0] * (100 - num), "cpu", "container", "CPUThrottledPercentage")
+    write_rows(tmp_path, [80] * 100, "cpu", "container", "CPULimitUtilization")
+    rule = evaluate(tmp_path, "CPUThrottled")
+    assert rule.verdict is (Verdict.ISSUES if fires else Verdict.NO_ISSUES)
+    if fires:
+        assert "for 10 % of the time or longer in 50 % of the samples" in rule.findings[-1].message
+        assert "it used 80 % of its limit" in rule.findings[-1].message
+
+
+def test_cpu_throttled_when_there_is_no_limit_then_is_not_evaluated(tmp_path):
+    """Most machines have none."""
+    write_rows(tmp_path, [80] * 100, "cpu", "cpu0", "CPUUtilization")
+    assert evaluate(tmp_path, "CPUThrottled").not_evaluated() == "no container with a limit of processor time"
+
+
 @pytest.mark.parametrize(
     ("bits", "share", "cause"), [(0x40, 0.2, "heat"), (0x04, 0.5, "power"), (0x40, 0.03, None), (0x1, 1, None)]
 )
