@@ -19,6 +19,9 @@ SLOW_SECONDS: Final = 15.0
 MAX_COST: Final = 0.005
 """Share of one core that sampling may cost."""
 
+_LOW_COST: Final = 0.4 * MAX_COST
+"""Sampling that costs less than this would cost clearly less than it may at twice the rate."""
+
 _COST_SECONDS: Final = 30.0
 """The cost is evaluated over this time, so that some slow samples, as at the start, do not count."""
 
@@ -50,7 +53,7 @@ class SamplingLoop:
         monotonic: Seconds that only grow.
 
     Attributes:
-        interval: Seconds between samples: what is asked for, doubled when sampling costs too much.
+        interval: Seconds between samples: what is asked for, doubled while sampling costs too much.
     """
 
     def __init__(
@@ -138,7 +141,7 @@ class SamplingLoop:
                 _LOG.warning("a sensor is no longer sampled: %s: %s", type(error).__name__, error)
 
     def _check_cost(self) -> None:
-        """Halve the rate if sampling costs more than it may, and record the cost."""
+        """Halve the rate if sampling costs more than it may, double it when it no longer does, and record the cost."""
         now = self._monotonic()
         span = now - self._evaluated_at
         if span < max(_COST_SECONDS, self.interval):
@@ -149,6 +152,8 @@ class SamplingLoop:
         if cost > MAX_COST and self.interval * 2000 <= MAX_INTERVAL_MILLIS:
             self.interval *= 2
             _LOG.warning("sampling costs %.2f %% of a core: a sample every %g s from now on", 100 * cost, self.interval)
+        elif cost < _LOW_COST and self._asked is not None and self.interval > self._asked:
+            self.interval /= 2
         self._writer.write(
             self._rows(
                 [

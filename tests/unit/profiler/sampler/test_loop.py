@@ -125,6 +125,37 @@ def test_loop_when_it_costs_too_much_then_halves_its_rate_and_says_so(caplog):
     assert recorded == [1.0]
 
 
+def test_loop_when_it_is_cheap_again_then_returns_to_the_rate_that_was_asked_for():
+    """A busy machine makes samples dear for a time only; the rate never exceeds what was asked for."""
+    machine = Machine()
+    seconds_of_a_sample = [0.018]
+
+    def sensor():
+        machine.cpu += seconds_of_a_sample[0]
+        return memory()
+
+    loop = machine.loop([sensor])
+    machine.run(loop, 400)
+    assert loop.interval == 4.0
+    seconds_of_a_sample[0] = 0.0008
+    machine.run(loop, 400)
+    assert loop.interval == 0.5
+
+
+def test_loop_when_twice_the_rate_would_cost_too_much_then_keeps_the_lower_one():
+    """The rate does not swing."""
+    machine = Machine()
+
+    def sensor():
+        machine.cpu += 0.004
+        return memory()
+
+    loop = machine.loop([sensor])
+    machine.run(loop, 600)
+    recorded = [row.value for row in machine.rows if row.dimension == "SamplingIntervalSeconds"]
+    assert set(recorded) == {1.0}
+
+
 def test_loop_when_another_interval_is_asked_for_then_follows_within_a_second():
     """A long interval is not waited for, and what is switched off writes nothing."""
     machine = Machine()
