@@ -39,6 +39,7 @@ from sagemaker_debug_ext.errors import (
     brief,
     did_you_mean,
 )
+from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -151,7 +152,8 @@ def read_configuration(
         load = load_configuration(path, environ)
     except JobSpecError as error:
         LOG.error("nothing is saved, training goes on: %s", error)  # noqa: TRY400 - the text names the cause
-        return HookConfiguration(options=HookOptions(dry_run=True, save_config=SaveConfig()))
+        nowhere = MemoryBackend()  # the usual folder may hold the trial of another job
+        return HookConfiguration(options=HookOptions(out_dir=nowhere, dry_run=True, save_config=SaveConfig()))
     return load(default_save_interval)
 
 

@@ -1,4 +1,4 @@
-"""A back end in the memory of this process, for tests."""
+"""A back end in the memory of this process, for tests and for hooks that save nothing."""
 
 from __future__ import annotations
 

@@ -13,12 +13,14 @@ from sagemaker_debug_ext.config.hook_options import HookOptions
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.hooks.base import BaseHook as Hook
 from sagemaker_debug_ext.hooks.options.config_file import (
     HookConfiguration,
     load_configuration,
     parse_configuration,
     read_configuration,
 )
+from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL, PREDICT, GLOBAL = ModeKeys
@@ -207,6 +209,14 @@ class TestRead:
         """A missing file is the built-in error, which scripts catch; the text says how to name another."""
         with pytest.raises(FileNotFoundError, match=r"SMDEBUG_CONFIG_FILE_PATH.*none\.json"):
             read_configuration(str(tmp_path / "none.json"), {})
+
+    def test_read_when_the_job_spec_is_damaged_then_the_usual_folder_is_left_alone(self, caplog):
+        """It may hold the trial of another job, which would end this one; training goes on."""
+        for _ in range(2):
+            hook = Hook.create_from_configuration(read_configuration(None, {"SAGEMAKER_DEBUG_EXT_JOB_0": "1.1.0.x"}))
+            assert isinstance(hook.backend, MemoryBackend)
+            hook.close()
+        assert "nothing is saved, training goes on: environment variable" in caplog.text
 
     def test_read_when_path_is_no_path_then_error_names_it(self):
         """A number is no file's name."""
