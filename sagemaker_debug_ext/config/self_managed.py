@@ -64,7 +64,6 @@ class SelfManaged:
         config: What carries the settings: ``environment`` for environment variables, ``channel`` for an input channel,
             whose file is uploaded on submission. Settings that are too large for variables use a channel by themselves
             where it can be uploaded.
-
         folder: Absolute path of a folder that all workers and the watcher share, such as one of FSx or NFS: trial,
             state and results are written to the folder of the job in it, and not to S3.
         rule_image_uri: Image with Python and this package. With ``place="processing"``, estimators, trainers and
@@ -95,7 +94,6 @@ class SelfManaged:
     def __attrs_post_init__(self) -> None:
         if self.stop == "events" and not self.events:
             raise SMDebugValueError("SelfManaged.events must be True with stop='events', which stops jobs by events")
-
         if self.folder is not None and not self.folder.startswith("/"):
             raise SMDebugValueError(f"SelfManaged.folder must be an absolute path (got {self.folder!r})")
         if self.folder is not None and self.place == "processing":

@@ -216,4 +216,25 @@ PAIRS: Final = [
     Pair(
         "gh_nfmcclure_tensorflow_cookbook_87", "GitHub nfmcclure/tensorflow_cookbook#87", "keras", ("loss or output",)
     ),
+    Pair(
+        "gh_deeprlinaction_32",
+        "GitHub DeepReinforcementLearning/DeepReinforcementLearningInAction#32",
+        "pytorch",
+        ("loss or output",),
+    ),
+    Pair("gh_lucidrains_byol_pytorch_93", "GitHub lucidrains/byol-pytorch#93", "pytorch", ("parameters not trained",)),
+    Pair("gh_fartashf_vsepp_4", "GitHub fartashf/vsepp#4", "pytorch", ("wrong mode",)),
+    Pair("gh_yxntu_generaldyg_6", "GitHub YXNTU/GeneralDyG#6", "pytorch", ("loss or output",)),
+    Pair("gh_asyml_texar_pytorch_72", "GitHub asyml/texar-pytorch#72", "pytorch", ("parameters not trained",)),
+    Pair("gh_keras_team_keras_126", "GitHub keras-team/keras#126", "keras", ("loss or output",)),
+    Pair(
+        "gh_yz93_lavt_ris_25",
+        "GitHub yz93/LAVT-RIS#25",
+        "pytorch",
+        ("initialisation", "parameters not trained", "dead units"),
+    ),
+    Pair("gh_borda_kaggle_image_classify_12", "GitHub Borda/kaggle_image-classify#12", "pytorch", ("labels",)),
+    Pair(
+        "gh_udacity_deep_learning_v2_pytorch_3", "GitHub udacity/deep-learning-v2-pytorch#3", "pytorch", ("wrong mode",)
+    ),
 ]
