@@ -420,6 +420,7 @@ try:
     hook._cleanup()
 except FileNotFoundError:
     pass
+dist.barrier()  # gloo may abort a process whose peer is still connected when it ends
 dist.destroy_process_group()
 """
 
