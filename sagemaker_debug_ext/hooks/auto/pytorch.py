@@ -24,15 +24,18 @@ from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.auto.gradient_resets import GradientResets
+from sagemaker_debug_ext.hooks.auto.observed_modes import ObservedModes
 from sagemaker_debug_ext.hooks.auto.pytorch_functions import wrap_dropout, wrap_losses
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
+from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.module_hooks import HookCallback
-from sagemaker_debug_ext.hooks.pytorch.observed_modes import ObservedModes
 from sagemaker_debug_ext.hooks.pytorch.overridable import NO_BACKWARD, current_backward
 from sagemaker_debug_ext.hooks.pytorch.registration import path_in_containers
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import compiled_call
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -42,6 +45,8 @@ wraps_training(__name__)
 _CALL: Final = nn.Module._call_impl.__code__  # noqa: SLF001 - the frame that stands for a call of a module
 _SETTLED_AFTER_CALLS: Final = 100_000
 """Number of consecutive calls of known modules after which no new model or loss is expected."""
+_NUM_LOOKS: Final = 3
+"""Number of backward passes whose losses are looked at."""
 
 
 class AutoHook(Hook):
@@ -49,6 +54,9 @@ class AutoHook(Hook):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._modes = ObservedModes()
+        self._resets = GradientResets()
+        self._last_shape: tuple[int, ...] = ()
+        self._num_looks = 0
         super().__init__(*args, detect_losses=True, **kwargs)
         self.mode_follows_model = True
 
@@ -75,6 +83,7 @@ class AutoHook(Hook):
             return
         if not self._records_functions():
             return
+        self._note_computed_loss()
         self._save_custom_tensors()
         self._offer_numbered(f"{kind}_input", inputs)
         self._offer_numbered(f"{kind}_output", output)
@@ -93,20 +102,64 @@ class AutoHook(Hook):
         """Return whether calls of functions belong to what is captured now."""
         return current_backward() == NO_BACKWARD and not (self._skipped.is_skipping or self._role.is_helper)
 
+    def _make_detector(self) -> LossDetector:
+        return LossDetector(self._on_backward, self._on_backward_done)
+
     def _mode_of(self, module: nn.Module) -> ModeKeys:
+        if self._modes.is_left(module):
+            self._steps.correct_mode(ModeKeys.EVAL)
+            if not self._current_plan():
+                self._steps.discard_open()
         return self._modes.mode_of(module)
+
+    def _note_computed_loss(self) -> None:
+        if self._modes.note_loss():
+            self._steps.correct_mode(ModeKeys.EVAL)
+
+    @fail_safe
+    def _on_output(self, module: nn.Module, _: tuple[Any, ...], outputs: Any) -> None:
+        if current_backward() == NO_BACKWARD:
+            self._modes.mark(module, outputs)
+            self._last_shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else ()
+
+    @fail_safe
+    def _on_module(
+        self, name: str, module: nn.Module, inputs: tuple[Any, ...], named_inputs: dict[str, Any], outputs: Any
+    ) -> None:
+        if self._is_loss(module) and current_backward() == NO_BACKWARD:
+            self._note_computed_loss()
+        super()._on_module(name, module, inputs, named_inputs, outputs)
 
     @fail_safe
     def _on_optimizer(self, optimizer: Optimizer, *_: Any) -> None:
         super()._on_optimizer(optimizer)
         if self._modes.note_update(optimizer):
             self._steps.correct_mode(ModeKeys.TRAIN)
+        are_kept = self._resets.note_update(optimizer)
+        if are_kept is not None and self._records_functions():
+            self._offer_numbered(f"{type(optimizer).__name__}_gradients_kept", torch.tensor(float(are_kept)))
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
-        if current_backward() == NO_BACKWARD and self._modes.note_backward():
-            self._steps.correct_mode(ModeKeys.TRAIN)
+        if current_backward() == NO_BACKWARD:
+            self._modes.note_backward(tensors)
+            self._resets.note_backward()
+            self._look_at_loss(tensors)
         super()._on_backward(tensors)
+
+    def _look_at_loss(self, tensors: Iterable[Any]) -> None:
+        """Record a loss of the script's own that goes wrong, if it is among the first."""
+        if not self._last_shape or self._num_looks == _NUM_LOOKS or self._detector is None:
+            return
+        self._num_looks += 1
+        with never_into_script(functools.partial(_report, "loss")):
+            for loss in self._detector.losses_among(tensors):
+                if self._program.note_own_loss(loss, self._last_shape):
+                    self._describe_program()
+
+    @fail_safe
+    def _on_backward_done(self) -> None:
+        self._resets.note_backward_done()
 
     def join(self, module: nn.Module, inputs: tuple[Any, ...] = ()) -> None:
         """Register a module whose forward pass is starting with some inputs."""
@@ -118,6 +171,8 @@ class AutoHook(Hook):
         is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # may be trainable
         if _is_model(module) and not is_further_loss:
             self.register_module(module)
+            if compiled_call(module) is None:
+                self._handles.append(module.register_forward_hook(HookCallback(self._on_output)))
             self._program.note_inputs(inputs)
             self.begin_step(module)
         else:

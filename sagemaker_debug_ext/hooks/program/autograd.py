@@ -6,6 +6,7 @@ changed, and nothing of it is kept.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -48,6 +49,20 @@ _RESHAPING: Final = frozenset(
 )  # fmt: skip
 """Operations that keep the values."""
 _DROPOUT: Final = "Dropout"
+_AVERAGING: Final = frozenset({"Mean", "Sum"})
+_OF_NUMBERS: Final = frozenset(
+    {"Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Sqrt", "Abs", "Log", "Exp", *_AVERAGING}
+)
+"""Operations after the one that averages, such as the addition of another loss."""
+_ELEMENTWISE: Final = frozenset(
+    {
+        "Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Sqrt", "Abs", "Log", "Log1P", "Exp", "Clamp", "Where",
+        "Maximum", "Minimum", "Squeeze", "View", "UnsafeView", "ReshapeAlias", "Clone", "ToCopy", "Alias",
+        *_ACTIVATIONS,
+    }
+)  # fmt: skip
+"""Operations that do not spread values on purpose, as ``unsqueeze`` and ``expand`` do."""
+_MOST_OPERATIONS: Final = 200
 
 
 def tail_of(output: Tensor) -> tuple[LayerRecord, ...]:
@@ -58,11 +73,47 @@ def tail_of(output: Tensor) -> tuple[LayerRecord, ...]:
     return tuple(_operations(output))
 
 
+def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of what a loss averages, if targets have spread N answers to N × N numbers; empty otherwise.
+
+    Args:
+        loss: The loss.
+        answers: Shape of the answers that it is computed of, of which only one for each sample can be spread.
+    """
+    count = math.prod(answers)
+    if count < 2 or answers[0] != count:
+        return ()
+    square = (count, count)
+    averaging = (node for node in _walk(loss.grad_fn, _OF_NUMBERS) if _kind(node) in _AVERAGING)
+    found = (node for node in averaging if tuple(getattr(node, "_saved_self_sym_sizes", ())) == square)
+    return square if any(_comes_from_weights(node) for node in found) else ()
+
+
+def _comes_from_weights(averaging: Any) -> bool:
+    """Return whether an operation averages what operations on single elements, and no others, make of weights' output."""
+    before = list(_walk(averaging, _ELEMENTWISE | _AVERAGING))
+    of_weights = [node for node in before if _kind(node) in _OF_WEIGHTS]
+    known = _ELEMENTWISE | _AVERAGING | _OF_WEIGHTS
+    return bool(of_weights) and all(_kind(node) in known or _is_parameter(node) for node in before)
+
+
+def _walk(start: Any, through: frozenset[str]) -> Iterator[Any]:
+    """Yield an operation and those before it, and go on before operations of some kinds only."""
+    waiting, num_left = [start], _MOST_OPERATIONS
+    while waiting and num_left:
+        node = waiting.pop()
+        num_left -= 1
+        if node is not None:
+            yield node
+            if _kind(node) in through:
+                waiting += [other for other, _ in node.next_functions]
+
+
 def _operations(output: Tensor) -> Iterator[LayerRecord]:
     node: Any = output.grad_fn
     units = output.shape[-1] if output.ndim else None
     for _ in range(_LONGEST_TAIL):
-        kind = "" if node is None else re.sub(r"Backward\d*$", "", node.name())
+        kind = _kind(node)
         if kind in _OF_WEIGHTS:
             yield LayerRecord(name="", type=kind, activation="linear", units=units)
             return
@@ -73,6 +124,11 @@ def _operations(output: Tensor) -> Iterator[LayerRecord]:
         elif kind not in _RESHAPING and not (kind == "Add" and _adds_parameter(node)):
             return
         node = _before(node)
+
+
+def _kind(node: Any) -> str:
+    """Return the name of an operation."""
+    return "" if node is None else re.sub(r"Backward\d*$", "", node.name())
 
 
 def _before(node: Any) -> Any:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
-from sagemaker_debug_ext.hooks.program.autograd import tail_of
+from sagemaker_debug_ext.hooks.program.autograd import spread_shape, tail_of
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
+
+_OWN_LOSS: Final = "loss"
+"""Name of a loss that is no module and no known function, as in ``loss_output_0``."""
 
 
 class TorchProgram:
@@ -53,6 +56,19 @@ class TorchProgram:
             target_dtype=_dtype(tensors[1]) if len(tensors) > 1 else None,
         )
         return True
+
+    def note_own_loss(self, loss: Tensor, answers: tuple[int, ...]) -> bool:
+        """Note a loss that the script computes itself, if its targets have spread the answers of the model.
+
+        Args:
+            loss: The loss.
+            answers: Shape of the output of the last forward pass.
+        """
+        shape = spread_shape(loss, answers)
+        if shape and not self.knows_loss(_OWN_LOSS):
+            self._losses[_OWN_LOSS] = LossRecord(name=_OWN_LOSS, type="", spread_shape=shape)
+            return True
+        return False
 
     def note_optimizer(self, optimizer: Optimizer) -> bool:
         """Note an optimizer that makes an update; of several groups, the numbers of the first count."""

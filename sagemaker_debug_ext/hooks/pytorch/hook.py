@@ -74,7 +74,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         """Whether the mode of a step is TRAIN or EVAL as the model is, instead of what `set_mode` said last."""
         self._is_step_over = False
         self._saved_roots: set[int] = set()
-        self._detector = LossDetector(self._on_backward) if to_flag(detect_losses, "detect_losses") else None
+        self._detector = self._make_detector() if to_flag(detect_losses, "detect_losses") else None
         self._roots = ModuleRegistry()
         self._watching = ModuleHooks(self._roots, self._is_own, self._on_gradient, self._on_module)
         self._full_tensors = FullTensorSaver(self._roots, self._save)
@@ -302,6 +302,9 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             self._offer_numbered(f"{name}_output", outputs)
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _make_detector(self) -> LossDetector:
+        return LossDetector(self._on_backward)
 
     def _register(self, root: RegisteredModule) -> bool:
         if not self._lifecycle.accepts("register_module" if root.is_model else "register_loss"):

@@ -34,10 +34,14 @@ class LossDetector:
 
     Args:
         on_backward: Called before the backward pass with what it starts from: tensors, or what stands for them.
+        after_backward: Called when the backward pass has ended.
     """
 
-    def __init__(self, on_backward: Callable[[Iterable[Any]], object]) -> None:
+    def __init__(
+        self, on_backward: Callable[[Iterable[Any]], object], after_backward: Callable[[], object] | None = None
+    ) -> None:
         self._on_backward = on_backward
+        self._after_backward = after_backward
         self._replacement: _Replacement | None = None
         self._excluded: list[weakref.ref[Tensor]] = []
 
@@ -68,9 +72,13 @@ class LossDetector:
             is_whole = isinstance(tensors, tuple) or hasattr(tensors, "__torch_function__")
             if isinstance(tensors, Iterable) and not is_whole:
                 tensors = tuple(tensors)  # as in the original, because an iterator can be consumed only once
-            if self._replacement is not None and not is_compiling():
+            is_watched = self._replacement is not None and not is_compiling()
+            if is_watched:
                 self._on_backward(tensors if isinstance(tensors, tuple) else (tensors,))
-            return original(tensors, *args, **kwargs)
+            result = original(tensors, *args, **kwargs)
+            if is_watched and self._after_backward is not None:
+                self._after_backward()
+            return result
 
         torch.autograd.backward = backward
         self._replacement = _Replacement(original, backward)

@@ -36,6 +36,9 @@ MOST_NO_YES_OR_NO: Final = 0.02
 DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 before its activation"
 """Text of the pairing in which the loss is not at fault."""
 
+OVER_SAMPLES: Final = "the softmax is over the samples of a batch instead of the classes"
+"""Text of the pairing that answers show whatever the loss is."""
+
 KERAS_NAMES: Final = {
     "mse": "mean_squared_error",
     "mae": "mean_absolute_error",
@@ -88,12 +91,9 @@ class Output:
     @property
     def adds_up_over_samples(self) -> bool:
         """Whether predictions add up to 1 over the samples of the batch for each class, and not over the classes."""
-        values = None if self.answers is None else to_float64(self.answers)
-        if values is None or values.ndim != 2 or min(values.shape) < 2:
-            return False
-        values = np.exp(values) if self.activation == "log_softmax" else values
-        is_one = [bool(np.allclose(values.sum(axis=axis), 1, atol=1e-3)) for axis in (0, 1)]
-        return is_one[0] and not is_one[1]
+        return self.answers is not None and adds_up_over_samples(
+            self.answers, of_logarithms=self.activation == "log_softmax"
+        )
 
     @property
     def has_one_hot_targets(self) -> bool:
@@ -102,6 +102,20 @@ class Output:
         if values.ndim != 2 or values.shape[1] < 3:
             return False
         return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
+
+
+def adds_up_over_samples(answers: Array, *, of_logarithms: bool = False) -> bool:
+    """Return whether probabilities add up to 1 over the samples of the batch for each class, and not over the classes.
+
+    Args:
+        answers: The probabilities, of shape (samples, classes).
+        of_logarithms: Whether they are logarithms of probabilities.
+    """
+    if answers.ndim != 2 or min(answers.shape) < 2 or answers.dtype.kind not in "fV":
+        return False
+    values = np.exp(to_float64(answers)) if of_logarithms else to_float64(answers)
+    is_one = [bool(np.allclose(values.sum(axis=axis), 1, atol=1e-3)) for axis in (0, 1)]
+    return is_one[0] and not is_one[1] and bool(values.min() >= 0)
 
 
 _RANGES: Final = {
@@ -139,7 +153,7 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.loss in CLASSES and output.units == 1,
     ),
     Pairing(
-        "the softmax is over the samples of a batch instead of the classes",
+        OVER_SAMPLES,
         lambda output: output.activation in ("softmax", "log_softmax") and output.adds_up_over_samples,
     ),
     Pairing(
@@ -180,6 +194,12 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
     ),
 )
 """Pairings that cannot work, the most certain first."""
+
+
+def problem_of_own_loss(program: ProgramRecord | None) -> str:
+    """Return the problem of a loss that the script computes itself; empty if there is none, or it has no such loss."""
+    shapes = (loss.spread_shape for loss in (program.losses if program is not None else ()) if loss.spread_shape)
+    return next((f"targets are broadcast, so the loss averages numbers of shape {shape}" for shape in shapes), "")
 
 
 def problem_of_pairing(output: Output) -> str:

@@ -26,6 +26,7 @@ class Role(enum.Enum):
     """Role of a tensor that no collection identifies."""
 
     MODEL_INPUT = "inputs of the model"
+    MODEL_OUTPUT = "outputs of the model"
     LAYER_INPUT = "inputs of layers"
     LAYER_OUTPUT = "outputs of layers"
     RELU_OUTPUT = "outputs of ReLU"
@@ -87,6 +88,7 @@ class NamingScheme:
     has_running_losses: ClassVar[bool] = False
     patterns: ClassVar[Mapping[Role, str]] = {
         Role.MODEL_INPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*(_[0-9]+)?_input_0$",
+        Role.MODEL_OUTPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*(_[0-9]+)?_output_0$",
         Role.LAYER_INPUT: r"_input_[0-9]+$",
         Role.LAYER_OUTPUT: r"_output_[0-9]+$",
         Role.RELU_OUTPUT: r"relu[0-9_]*output",
@@ -223,6 +225,7 @@ class _GluonScheme(NamingScheme):
     patterns: ClassVar[Mapping[Role, str]] = {
         **NamingScheme.patterns,
         Role.MODEL_INPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_input_0$",
+        Role.MODEL_OUTPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_output_0$",
         Role.PREDICTION: r"loss[0-9]*_input_0$",
         Role.CLASS_SCORES: r"crossentropyloss[0-9]*_input_0$",
         Role.CLASS_LABEL: r"crossentropyloss[0-9]*_input_1$",
@@ -269,6 +272,7 @@ class _KerasScheme(NamingScheme):
     has_running_losses = True
     patterns: ClassVar[Mapping[Role, str]] = {
         Role.MODEL_INPUT: r"^inputs(_[0-9]+)?$",
+        Role.MODEL_OUTPUT: r"^predictions(_[0-9]+)?$",
         Role.LAYER_INPUT: r"/inputs(_[0-9]+)?$",
         Role.LAYER_OUTPUT: r"/outputs(_[0-9]+)?$",
         Role.RELU_OUTPUT: r"/outputs(_[0-9]+)?$",

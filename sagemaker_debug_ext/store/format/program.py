@@ -51,6 +51,8 @@ class LossRecord:
         arguments: Its numbers, flags and names, such as ``from_logits`` and ``reduction``.
         tail: The layers that make its predictions, the last one first, back to the first with weights.
         target_dtype: Dtype of its targets; None if unknown.
+        spread_shape: Shape of what it averages, if its targets have spread the predictions, as those of shape (N,)
+            spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown.
     """
 
     name: str
@@ -58,6 +60,7 @@ class LossRecord:
     arguments: Mapping[str, Any] = attrs.field(factory=dict)
     tail: tuple[LayerRecord, ...] = ()
     target_dtype: str | None = None
+    spread_shape: tuple[int, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -119,7 +122,13 @@ class ProgramRecord:
             content = json.loads(text)
             content["layers"] = _all(LayerRecord, content["layers"])
             content["losses"] = tuple(
-                _known(LossRecord, loss, tail=_all(LayerRecord, loss["tail"])) for loss in content["losses"]
+                _known(
+                    LossRecord,
+                    loss,
+                    tail=_all(LayerRecord, loss["tail"]),
+                    spread_shape=tuple(loss.get("spread_shape", ())),
+                )
+                for loss in content["losses"]
             )
             content["optimizers"] = _all(OptimizerRecord, content["optimizers"])
             record: ProgramRecord = _known(

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from sagemaker_debug_ext.hooks.pytorch.observed_modes import ObservedModes
+from sagemaker_debug_ext.hooks.auto.observed_modes import ObservedModes
 from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.recommended import recommended_rules
@@ -27,13 +27,21 @@ class Script:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
         self.modes = ObservedModes()
         self.seen: list[str] = []
+        self.outputs: list[torch.Tensor] = []
 
     def forward(self, model=None):
-        self.seen.append(LETTERS[self.modes.mode_of(model or self.model)])
+        model = model or self.model
+        if self.modes.is_left(model):
+            self.seen[-1] = "e"
+        self.seen.append(LETTERS[self.modes.mode_of(model)])
+        output = model(torch.ones(1, model.in_features if isinstance(model, nn.Linear) else 50))
+        self.modes.mark(model, output)
+        self.outputs.append(output)
 
-    def backward(self):
-        if self.modes.note_backward():
-            self.seen[-1] = "T"
+    def backward(self, num_used=None):
+        """Go backward through the outputs since the last time, or through the last of them only."""
+        self.modes.note_backward([sum(output.sum() for output in self.outputs[-(num_used or 0) :])])
+        self.outputs.clear()
 
     def update(self, optimizer=None):
         if self.modes.note_update(optimizer or self.optimizer):
@@ -49,6 +57,7 @@ class Script:
     def evaluate(self, num_steps):
         for _ in range(num_steps):
             self.forward()
+            self.outputs.clear()
 
 
 def test_modes_when_script_does_as_it_should_then_are_those_of_the_model():
@@ -83,17 +92,50 @@ def test_modes_when_evaluation_keeps_gradients_then_is_evaluation():
     script.train(2)
     script.model.eval()
     script.evaluate(3)
-    assert "".join(script.seen) == "TTTTTT" + "Teee" + "TT" + "eee"
+    assert "".join(script.seen) == "TTTTTT" + "eeee" + "TT" + "eee"
 
 
 def test_modes_when_gradients_are_off_in_training_mode_then_is_evaluation():
-    """The first such pass might serve another model."""
+    """A single pass is sufficient, because there is no other model that it might serve."""
     script = Script()
     script.train(3)
     with torch.no_grad():
         script.evaluate(3)
     script.train(2)
-    assert "".join(script.seen) == "TTT" + "Tee" + "TT"
+    assert "".join(script.seen) == "TTT" + "eee" + "TT"
+
+
+def test_modes_when_a_loss_is_computed_without_gradients_then_is_evaluation():
+    """Of several models, a single pass without gradients evaluates if a loss is computed of what it returns."""
+    script, other = Script(), nn.Linear(3, 2)
+    script.forward(other)
+    script.train(3)
+    assert not script.modes.note_loss()
+    with torch.no_grad():
+        script.forward()
+        assert script.seen[-1] == "T"
+        assert script.modes.note_loss()
+
+
+@pytest.mark.parametrize("num_asked", [3, 12])
+def test_modes_when_a_policy_is_asked_between_updates_then_only_learning_is_training(num_asked):
+    """Passes with gradients that no backward pass goes through evaluate, once the first update has shown it."""
+    script = Script()
+    for _ in range(3):
+        for _ in range(num_asked):
+            script.forward()
+        script.forward()
+        script.backward(num_used=1)
+        script.update()
+    assert "".join(script.seen) == "T" * num_asked + "T" + ("e" * num_asked + "T") * 2
+
+
+def test_modes_when_two_passes_share_an_update_later_on_then_both_train():
+    """A second view of each batch, from some step on, makes the first no evaluation, but for the first time."""
+    script = Script()
+    script.train(6)
+    script.train(3, passes=2)
+    assert "".join(script.seen) == "TTTTTT" + "eT" + "TTTT"
 
 
 @pytest.mark.parametrize("passes", [2, 3])

@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
+from sagemaker_debug_ext.hooks.program.autograd import spread_shape  # noqa: E402
 from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
@@ -72,3 +73,31 @@ def test_training_when_program_is_recorded_then_weights_are_equal_to_the_bit(tmp
     assert all(torch.equal(one, other) for one, other in zip(bare, recorded, strict=True))
     program = create_trial(str(tmp_path / "out")).program
     assert [found.type for found in (*program.losses, *program.optimizers)] == ["CrossEntropyLoss", "Adam"]
+
+
+ANSWERS, TARGETS = torch.nn.Linear(3, 1)(torch.ones(5, 3)), torch.arange(5.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "is_spread"),
+    [
+        pytest.param(lambda: ((ANSWERS - TARGETS) ** 2).mean(), True, id="squares"),
+        pytest.param(lambda: torch.sqrt((ANSWERS - TARGETS).abs().sum() / 5) + 2, True, id="of a sum"),
+        pytest.param(lambda: 0.1 * ANSWERS.norm() - (ANSWERS.sigmoid().log() * TARGETS).mean(), True, id="one of two"),
+        pytest.param(lambda: ((ANSWERS - TARGETS) ** 2).mean(0).sum(), True, id="axis by axis"),
+        pytest.param(lambda: ((ANSWERS.squeeze(1) - TARGETS[:, None]) ** 2).mean(), True, id="the other way round"),
+        pytest.param(lambda: ((ANSWERS - TARGETS[:, None]) ** 2).mean(), False, id="sound"),
+        pytest.param(lambda: ((ANSWERS.squeeze(1) - TARGETS) ** 2).mean(), False, id="sound without the axis"),
+        pytest.param(lambda: (ANSWERS - ANSWERS.transpose(0, 1)).abs().mean(), False, id="each with each"),
+        pytest.param(lambda: (ANSWERS.unsqueeze(0) - ANSWERS.unsqueeze(1)).abs().mean(), False, id="pairs"),
+    ],
+)
+def test_spread_when_targets_are_broadcast_then_has_the_shape(loss, is_spread):
+    """Whatever is computed of the differences, and not where all pairs are meant."""
+    assert spread_shape(loss(), tuple(ANSWERS.shape)) == ((5, 5) if is_spread else ())
+
+
+def test_spread_when_there_are_several_answers_for_each_sample_then_is_none():
+    """Matrices of as many rows as columns are usual there."""
+    answers = torch.nn.Linear(3, 5)(torch.ones(5, 3))
+    assert spread_shape(((answers - TARGETS) ** 2).mean(), (5, 5)) == ()

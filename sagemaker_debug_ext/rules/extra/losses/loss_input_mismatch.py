@@ -15,15 +15,18 @@ from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, desc
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.pairings import (
     CLASSES,
+    OVER_SAMPLES,
     YES_NO,
     Output,
+    adds_up_over_samples,
     output_of,
+    problem_of_own_loss,
     problem_of_pairing,
 )
 from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import chosen_or
+from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
@@ -256,7 +259,10 @@ class LossInputMismatch(TensorRule):
     - a loss is the sum over all elements or samples instead of the mean, and has not fallen by a tenth. Its gradients
       are that many times larger, and so are the updates at a learning rate chosen for the mean.
 
-    It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast.
+    It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast, and
+    if the outputs of the model add up to 1 over the samples of a batch instead of the classes. For PyTorch,
+    ``sagemaker-debug run`` also finds targets of shape (N,) that spread outputs of shape (N, 1) in a loss of the
+    script's own.
 
     If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
     the first batch. It fires for softmax or a cross entropy of classes on a single unit, a cross entropy of outputs
@@ -290,7 +296,9 @@ class LossInputMismatch(TensorRule):
     )
 
     def configure(self) -> None:
-        self.selection = chosen_or(self.parameters["tensor_regex"], Role.PREDICTION)
+        patterns = self.parameters["tensor_regex"]
+        self._outputs = Selection() if patterns else Selection(roles=[Role.MODEL_OUTPUT])
+        self.selection = chosen_or(patterns, Role.PREDICTION).united_with(self._outputs)
         self._seen: dict[str, _Seen] = {}
         self._sums: dict[str, _Sums] = {}
         self._pending = DeferredMeasurements()
@@ -300,6 +308,9 @@ class LossInputMismatch(TensorRule):
         """Return the problem with the input of a loss."""
         if not is_training(view):
             return None
+        if name in view.selected(self._outputs) and (problem := self._problem_of_output(view, name)):
+            self._problems[name] = problem
+            return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
         output = self._output(view, name)
         if output is not None and (problem := self._problems.setdefault(name, problem_of_pairing(output))):
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
@@ -335,9 +346,16 @@ class LossInputMismatch(TensorRule):
         """Return the issues of the last steps, if no more steps will follow."""
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
+    def _problem_of_output(self, view: StepView, name: str) -> str:
+        """Return the problem of an output of the model, whatever the loss is; empty if there is none."""
+        value = view.value(name)
+        if value is not None and adds_up_over_samples(value):
+            return OVER_SAMPLES
+        return problem_of_own_loss(self.base_trial.program)
+
     def _output(self, view: StepView, name: str) -> Output | None:
         """Return what the record of the program tells of the output with these predictions."""
-        program = getattr(self.base_trial, "program", None)
+        program = self.base_trial.program
         if program is None:
             return None
         scheme = naming_scheme_of(view.trial)

@@ -38,6 +38,7 @@ class LossPlateau(TensorRule):
     the rule fires only while the error of the predictions of the latest 20 steps is less than 4 % below that of the
     best constant prediction. Noise in the targets, or a start from a trained model, may keep the loss near its first
     value even though the model predicts well.
+    A loss of both signs, like that of a policy gradient, is not evaluated, because it has no value to fall to.
     Adversarial losses, where one side wins what the other loses, are not evaluated if their saved targets reveal them.
 
     Parameters:
@@ -97,6 +98,8 @@ class LossPlateau(TensorRule):
         if self._adversarial[name].has(name):
             return None
         gain = self._baseline.gain(name)
+        if min(self._first[name]) < 0 < max(self._first[name]):
+            return None
         first, latest = mean_loss(self._first[name]), mean_loss(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]

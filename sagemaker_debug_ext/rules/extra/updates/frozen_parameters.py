@@ -98,7 +98,8 @@ class FrozenParameters(TensorRule):
     """A parameter does not change although the model is trained.
 
     Checks the collections ``weights`` and ``biases``, and other tensors whose gradients were saved, such as position
-    embeddings. It does so at TRAIN steps, or at all steps if the trial has no TRAIN steps.
+    embeddings. It does so at TRAIN steps, or at all steps if the trial has no TRAIN steps. If gradients were saved,
+    steps without any do not count, because no backward pass came at them.
     The rule fires if a parameter has exactly the same value at `patience_running` consecutive saved steps after the
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
@@ -149,6 +150,7 @@ class FrozenParameters(TensorRule):
         self.selection = chosen_or(patterns, collections=usual)
         self._streaks = StreakCounter()
         self._have_moved: set[str] = set()
+        self._have_come = False
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -173,6 +175,8 @@ class FrozenParameters(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a parameter has not changed."""
+        if self._is_without_backward(view):
+            return None
         mode = train_or_all(view)
         step = view.step_in(mode)
         earlier = None if step is None else self._before(view, name, mode, step)
@@ -192,6 +196,14 @@ class FrozenParameters(TensorRule):
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
+
+    def _is_without_backward(self, view: StepView) -> bool:
+        """Return whether no gradient came at the step, as where a policy is asked for an action, but at others."""
+        is_gradient = naming_scheme_of(view.trial).is_gradient
+        if any(map(is_gradient, view.tensor_names)):
+            return False
+        self._have_come = self._have_come or any(map(is_gradient, view.trial.tensor_names()))
+        return self._have_come
 
     def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
         saved = self.views.saved_steps(name, mode, step - 1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import math
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -41,6 +44,10 @@ NUM_FOLLOWED: Final = 10_000
 MAX_FOLLOWED: Final = 200_000
 """Number of elements to track over all weights; each takes 700 bytes at first."""
 FEWEST_FOLLOWED: Final = 100
+KEPT: Final = Selection(patterns=(r"_gradients_kept_[0-9]+$",))
+"""Whether the gradients of an update include those of the update before, as ``sagemaker-debug run`` saves it."""
+MOST: Final = 0.5
+"""Fraction of the updates above which gradients that are kept are no exception."""
 
 
 @attrs.define
@@ -186,10 +193,21 @@ class _Watch:
         self.sums = [self.sums[index] for index in kept]
 
 
+@attrs.define
+class _Updates:
+    """Updates of an optimizer so far, and how many of them used the gradients of the update before."""
+
+    num: int = 0
+    num_kept: int = 0
+
+
 class GradientsNotReset(TensorRule):
     """Weights change as if gradients accumulated over steps: they are not reset.
 
-    Hooks save the gradient of each step separately, so the rule examines the weight updates. It reads weights and their
+    For PyTorch, ``sagemaker-debug run`` saves whether the gradients of an update include those of the update before.
+    The rule fires if they do at `patience` saved updates, and at more than half of all.
+
+    Other hooks save the gradient of each step only, so the rule examines the weight updates. It reads weights and their
     gradients at each TRAIN step (or step without a mode) from the first one on, without a gap. It computes the updates
     of gradient descent, with and without momentum, Adam, RMSprop, Adagrad and Lion. Each is computed with gradients
     that are reset at each step, and with gradients that accumulate forever or for 2, 4, 5, 8, 10, 16 or 20 steps.
@@ -224,17 +242,25 @@ class GradientsNotReset(TensorRule):
     )
 
     def configure(self) -> None:
-        self.selection = chosen_or(self.parameters["tensor_regex"], collections=(CollectionKeys.WEIGHTS,))
+        self._weights = chosen_or(self.parameters["tensor_regex"], collections=(CollectionKeys.WEIGHTS,))
+        self.selection = self._weights.united_with(KEPT)
         self._watches: dict[str, _Watch] = {}
+        self._updates: dict[str, _Updates] = collections.defaultdict(_Updates)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (
-            TensorRequirement("weights", self.selection),
+            TensorRequirement("weights", self._weights),
             TensorRequirement("gradients", Selection(collections=(CollectionKeys.GRADIENTS,))),
         )
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return the number of steps at which only a sum of gradients explained the weight's change."""
+        """Return how often gradients were kept, or how well their sum explains the change of a weight."""
+        if name in view.selected(KEPT):
+            return self._measure_updates(view, name)
+        return self._measure_change(view, name)
+
+    def _measure_change(self, view: StepView, name: str) -> Measurement | None:
+        """Return how well a sum of gradients explains the change of a weight, where gradients do not."""
         if not is_training(view) or view.mode_step is None or naming_scheme_of(view.trial).is_updated(name):
             return None
         watch = self._watches.get(name) if view.mode_step else None
@@ -258,18 +284,37 @@ class GradientsNotReset(TensorRule):
             return Measurement(explained, fires=True, threshold=EXPLAINS, text=text, severity=-1)
         return Measurement(
             best.explained,
-            fires=best.length >= patience,
+            fires=best.length >= patience and not view.selected(KEPT),
             threshold=EXPLAINS,
             severity=best.length,
             text=f"{by_reset.max():.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
         )
 
+    def _measure_updates(self, view: StepView, name: str) -> Measurement | None:
+        """Return the number of updates of an optimizer that used the gradients of the update before."""
+        is_kept = view.scalar(name)
+        if is_kept is None:
+            return None
+        seen, patience = self._updates[name], int(self.parameters["patience"])
+        seen.num += 1
+        seen.num_kept += bool(is_kept)
+        fires = seen.num_kept >= patience and seen.num_kept > MOST * seen.num
+        return Measurement(
+            seen.num_kept, fires=fires, threshold=patience, severity=math.inf, text=f"{seen.num_kept} of {seen.num}"
+        )
+
     def _num_followed(self, view: StepView) -> int:
         """Return the number of elements to track per weight, which falls with the number of weights."""
-        share = MAX_FOLLOWED // max(len(view.selected(self.selection)), 1)
+        share = MAX_FOLLOWED // max(len(view.selected(self._weights)), 1)
         return min(max(share, FEWEST_FOLLOWED), NUM_FOLLOWED)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
+        if names[0] in self._updates:
+            optimizer = re.sub(KEPT.patterns[0], "", names[0])
+            return (
+                f"Gradients are not reset before the updates of {optimizer}: {first.text} updates used the gradients "
+                "of the update before once more."
+            )
         if first.severity < 0:
             return (
                 f"Updates run on in {describe_tensors(names)}: the change of the first is {RUNS_ON_FOR_EVER} (cosine "

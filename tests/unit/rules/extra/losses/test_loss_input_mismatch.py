@@ -8,6 +8,8 @@ import pytest
 
 from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import kind_by_value
 from sagemaker_debug_ext.rules.inference.losses import LossObservation
+from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
@@ -119,3 +121,23 @@ def test_kind_when_scores_and_probabilities_give_the_same_loss_then_is_unknown(s
     scores /= scores.sum(axis=1, keepdims=True)
     loss = LossObservation("loss", 0.0, scores, np.arange(60) % 4)
     assert kind_by_value(attrs.evolve(loss, value=loss.cross_entropy())) == kind
+
+
+def test_output_when_softmax_is_over_the_samples_then_fires_whatever_the_loss_is(run_rule):
+    """Outputs of a policy add up to 1 over the batch; over the actions, or over a single sample, they are sound."""
+    scores = np.exp(RNG.normal(size=(20, 6, 3)))
+    issues = run_rule("LossInputMismatch", steps_of({"Policy_output_0": row / row.sum(axis=0)} for row in scores))
+    assert issues[0].message.endswith("the softmax is over the samples of a batch instead of the classes.")
+    sound = [row / row.sum(axis=1, keepdims=True) for row in scores]
+    assert run_rule("LossInputMismatch", steps_of({"Policy_output_0": row} for row in sound)) == []
+    assert run_rule("LossInputMismatch", steps_of({"Policy_output_0": np.ones((1, 3))} for row in scores)) == []
+
+
+@pytest.mark.parametrize(("shape", "fires"), [((6, 6), True), ((), False)])
+def test_output_when_targets_have_spread_it_then_fires(run_rule, monkeypatch, shape, fires):
+    """The program record tells of a loss that the script computes itself."""
+    program = ProgramRecord(framework="PyTorch", losses=(LossRecord(name="loss", type="", spread_shape=shape),))
+    monkeypatch.setattr(Trial, "program", program)
+    issues = run_rule("LossInputMismatch", steps_of([{"Net_output_0": np.zeros((6, 1))}] * 3))
+    assert bool(issues) == fires
+    assert not fires or "targets are broadcast, so the loss averages numbers of shape (6, 6)" in issues[0].message

@@ -39,3 +39,10 @@ def test_a_loss_may_stand_still_if_predictions_have_skill(run_rule, known, fires
         if fires:
             steps[-1]["MSELoss_input_0"] = known * rng.normal(size=(32, 1))
     assert bool(run_rule("LossPlateau", steps_of(steps), tensor_regex="Loss_output_")) == fires
+
+
+def test_a_loss_of_both_signs_gives_no_verdict(run_rule):
+    """The loss of a policy gradient has nothing to fall to, and that of a large constant has."""
+    losses = np.tile([-1.0, 1.5], 30)
+    assert run_rule("LossPlateau", steps_with("loss", losses)) == []
+    assert run_rule("LossPlateau", steps_with("loss", losses + 2))

@@ -176,3 +176,16 @@ def test_only_an_offset_is_tolerated_beside_a_weight_that_learns(run_rule, shape
         for step in range(8)
     )  # fmt: skip
     assert bool(run_rule("FrozenParameters", steps, tensor_regex="^Net_a")) == fires
+
+
+def test_steps_without_a_backward_pass_do_not_count(run_rule):
+    """A policy that is asked for many actions before each update is not frozen."""
+    steps, weight = {}, np.ones((4, 4))
+    for step in range(40):
+        steps[TRAIN, step] = {"w_weight": weight.copy()}
+        if step % 20 == 19:
+            steps[TRAIN, step]["gradient/w_weight"] = np.ones((4, 4))
+            weight = weight - 0.1
+    assert run_rule("FrozenParameters", steps) == []
+    without = {key: {"w_weight": np.ones((4, 4))} for key in steps}
+    assert run_rule("FrozenParameters", without)

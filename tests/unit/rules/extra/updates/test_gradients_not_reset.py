@@ -139,3 +139,36 @@ def test_message_when_of_one_or_several_weights_then_has_no_verb_beside_their_na
         velocity = momentum * velocity + gradient
         weight = weight - 0.01 * velocity
     assert run_rule("GradientsNotReset", steps)[0].message.startswith(begin.format(names))
+
+
+def steps_with_updates(kept, weight=True):
+    """Return what `run` saves of a job, with whether each update uses the gradients of the one before once more."""
+    steps = steps_of_optimizer("sgd", adds_up=weight)
+    for (_, step), tensors in steps.items():
+        if step and step - 1 < len(kept):
+            tensors["SGD_gradients_kept_0"] = np.array(float(kept[step - 1]))
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("kept", "fires"),
+    [
+        pytest.param([1] * 11, True, id="never reset"),
+        pytest.param([1, 1, 1, 0] * 3, True, id="reset at each fourth update"),
+        pytest.param([0, 0, 1] * 4, False, id="kept now and then"),
+        pytest.param([0] * 11, False, id="always reset"),
+    ],
+)
+def test_updates_with_kept_gradients_fire_whatever_the_weights_look_like(run_rule, kept, fires):
+    """What was seen of gradients decides, although the changes of weights look like sums."""
+    issues = run_rule("GradientsNotReset", steps_with_updates(kept))
+    assert bool(issues) == fires
+    if fires:
+        assert issues[0].tensors[0] == "SGD_gradients_kept_0"
+        assert first_cause(issues) == "gradients not reset"
+
+
+def test_kept_gradients_fire_where_clipping_hides_the_sum(run_rule):
+    """The message counts updates."""
+    issues = run_rule("GradientsNotReset", steps_with_updates([1] * 11, weight=False))
+    assert issues[0].message.startswith("Gradients are not reset before the updates of SGD: 4 of 4 updates used")
