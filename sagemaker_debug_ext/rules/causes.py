@@ -27,7 +27,7 @@ import attrs
 from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NOTICE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
-from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED
+from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
@@ -120,6 +120,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("TreeGrowth", "sampling", text=FEW_ROWS),
     Sign("PredictionCollapse", "labels", text="so far are of class"),
     Sign("LabelMix", "evaluation data", text=ONLY_EVALUATED),
+    Sign("LabelMix", "sampling", text=SORTED_SPLIT),
     Sign("LabelMix", "class imbalance", text="never comes up"),
     Sign("LabelMix", "class imbalance", text="hardly ever comes up"),
     Sign("ClassImbalance", "class imbalance"),

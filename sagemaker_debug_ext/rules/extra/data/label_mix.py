@@ -33,6 +33,8 @@ MIN_ENTROPY: Final = 0.3
 """Entropy of all labels below which their mixing is not evaluated."""
 ONLY_EVALUATED: Final = "comes up in evaluation, but never"
 """Text of the issue of classes that training does not have."""
+SORTED_SPLIT: Final = "as where data that lie sorted by class are split"
+"""Text of the issue of missing classes that are the first or the last ones."""
 METRICS_OF_NUMBERS: Final = Selection(
     patterns=[
         (
@@ -67,6 +69,12 @@ def mixing(batches: list[Array]) -> float | None:
     counts = [np.bincount(part, minlength=len(classes)) for part in parts]
     mixed = [entropy(count / count.sum()) + (np.count_nonzero(count) - 1) / (2 * count.sum()) for count in counts]
     return statistics.fmean(mixed) / whole
+
+
+def _are_at_an_end(missing: list[int], num_classes: int) -> bool:
+    """Return whether several classes are the first or the last ones, without others between."""
+    block = list(range(missing[0], missing[-1] + 1))
+    return len(missing) > 1 and missing == block and (block[0] == 0 or block[-1] == num_classes - 1)
 
 
 class LabelMix(BuiltinRule):
@@ -165,8 +173,11 @@ class LabelMix(BuiltinRule):
             return []
         text = (
             f"Class {missing[0]} never comes up among the {seen.total.total()} labels of {name!r} so far, although "
-            f"the output has {num_classes} classes; {len(missing)} classes are missing in total."
+            f"the output has {num_classes} classes; {len(missing)} classes are missing in total"
         )
+        if _are_at_an_end(missing, num_classes) and view.trial.steps(mode=ModeKeys.EVAL):
+            text = f"{text}, all at one end, {SORTED_SPLIT} into training and evaluation"
+        text = f"{text}."
         evaluated = [number for number in missing if number in self._evaluated.get(name, ())]
         if evaluated:
             text = (

@@ -38,6 +38,23 @@ def test_a_class_that_only_evaluation_has_points_at_the_evaluation_data(run_rule
     assert first_cause(issues) == "class imbalance"
 
 
+@pytest.mark.parametrize(
+    ("labels", "evaluates", "cause"),
+    [
+        ([0, 1, 2], True, "sampling"),
+        ([3, 4, 5], True, "sampling"),
+        ([0, 1, 2], False, "class imbalance"),
+        ([0, 2, 4], True, "class imbalance"),
+        ([0, 1, 2, 3, 4], True, "class imbalance"),
+    ],
+)
+def test_missing_classes_at_one_end_point_at_sorted_data(run_rule, labels, evaluates, cause):
+    """Several classes at one end are missing where sorted data were split; others are rare."""
+    steps = steps_of_labels([labels * 10] * 61, num_classes=6)
+    steps |= {(EVAL, 0): {"Net_input_0": np.zeros((10, 2))}} if evaluates else {}
+    assert first_cause(run_rule("LabelMix", steps)) == cause
+
+
 def test_sorted_labels_fire(run_rule):
     """Batches of one class each fire after a window of them."""
     issues = run_rule("LabelMix", steps_of_labels([[step % 3] * 9 for step in range(25)]))
