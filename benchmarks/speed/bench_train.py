@@ -474,7 +474,7 @@ def sample_record(num_modules: int = 1000) -> dict[str, float]:
     start = time.thread_time()
     program.note_modules([(root.name, root.modules())], [])
     described = program.record()
-    program.note_inputs([targets])
+    program.note_inputs(model, [targets])
     program.note_loss("MSELoss", "MSELoss", {"reduction": "mean"}, [predictions, targets])
     changed = program.record() != described
     program.note_optimizer(optimizer)

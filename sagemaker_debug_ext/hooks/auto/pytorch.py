@@ -173,7 +173,7 @@ class AutoHook(Hook):
             self.register_module(module)
             if compiled_call(module) is None:
                 self._handles.append(module.register_forward_hook(HookCallback(self._on_output)))
-            self._program.note_inputs(inputs)
+            self._program.note_inputs(module, inputs)
             self.begin_step(module)
         else:
             self.register_loss(module)

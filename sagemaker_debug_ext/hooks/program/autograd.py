@@ -90,7 +90,7 @@ def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _comes_from_weights(averaging: Any) -> bool:
-    """Return whether an operation averages what operations on single elements, and no others, make of weights' output."""
+    """Return whether only operations on single elements lie between the output of weights and an operation."""
     before = list(_walk(averaging, _ELEMENTWISE | _AVERAGING))
     of_weights = [node for node in before if _kind(node) in _OF_WEIGHTS]
     known = _ELEMENTWISE | _AVERAGING | _OF_WEIGHTS

@@ -29,6 +29,8 @@ class TorchProgram:
         self._losses: dict[str, LossRecord] = {}
         self._optimizers: dict[int, OptimizerRecord] = {}
         self._input_dtypes: tuple[str, ...] = ()
+        self._models: dict[int, str] = {}
+        self._is_fed: dict[int, bool] = {}
         self._num_samples: int | None = None
         self._num_workers: int | None = None
 
@@ -86,10 +88,16 @@ class TorchProgram:
         )
         return True
 
-    def note_inputs(self, inputs: Iterable[Any]) -> None:
-        """Note the dtypes of the inputs of a model, unless they are known."""
-        if not self._input_dtypes:
-            self._input_dtypes = tuple(_dtype(value) for value in inputs if isinstance(value, Tensor))
+    def note_inputs(self, model: nn.Module, inputs: Iterable[Any]) -> bool:
+        """Note the inputs of a model: their dtypes, and whether another model makes them."""
+        if id(model) in self._is_fed:
+            return False
+        tensors = [value for value in inputs if isinstance(value, Tensor)]
+        is_fed = any(tensor.grad_fn is not None for tensor in tensors)
+        has_news = is_fed or not self._input_dtypes
+        self._is_fed[id(model)] = is_fed
+        self._input_dtypes = self._input_dtypes or tuple(map(_dtype, tensors))
+        return has_news
 
     def note_data(self, num_samples: int | None, num_workers: int) -> None:
         """Note the size of the data set that is iterated over, and the number of processes that load it."""
@@ -106,6 +114,7 @@ class TorchProgram:
         """
         known = [(name, list(modules)) for name, modules in models]
         self._model = known[0][0] if known else None
+        self._models = {id(module): name for name, modules in known for _, module in modules[:1]}
         self._layers = tuple(_layer(name, module) for _, modules in known for name, module in modules)
         self._registered = {
             name: LossRecord(name=name, type=type(loss).__name__, arguments=loss_arguments(loss))
@@ -123,6 +132,7 @@ class TorchProgram:
             losses=tuple(found.values()),
             optimizers=tuple(self._optimizers.values()),
             input_dtypes=self._input_dtypes,
+            fed_models=tuple(name for model, name in self._models.items() if self._is_fed.get(model)),
             num_samples=self._num_samples,
             num_workers=self._num_workers,
             unknown=tuple(

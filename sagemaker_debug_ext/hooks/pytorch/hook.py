@@ -219,7 +219,8 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             return
         self._is_step_over = False
         self._release_step()
-        self._program.note_inputs(inputs)
+        if self._program.note_inputs(module, inputs) and self._steps.last_begun >= 0:
+            self._describe_program()
         plan = self._begin_step(submit=False)
         try:
             if plan is None:

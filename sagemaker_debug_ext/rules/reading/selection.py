@@ -74,7 +74,7 @@ class Selection:
             or any(group.matches(name) for group in groups)
             or (any(group.matches(name) for group in parameters) and not scheme.is_of_layer(name))
         ]
-        return scheme.without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
+        return scheme.raw_inputs(found, names, trial) if Role.MODEL_INPUT in self.roles else found
 
     def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
         """Return the patterns, including those of the roles in a trial."""

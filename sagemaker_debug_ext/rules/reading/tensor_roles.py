@@ -109,14 +109,18 @@ class NamingScheme:
     }
     _kind_pattern: ClassVar[str] = r"(?<!Poisson)(?<!Gaussian)({})Loss"
 
-    def without_losses(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:
-        """Return the selected names without inputs of losses, which have no parameters, unlike a model beside them.
+    def raw_inputs(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:
+        """Return the selected names without inputs of losses, and of models whose inputs another model makes.
+
+        Losses have no parameters, unlike a model beside them.
 
         Args:
             selected: Names that look like inputs of models.
             names: All available names.
             trial: The trial, whose collections include parameters saved at other steps.
         """
+        fed = {f"{model}_input_0" for model in (trial.program.fed_models if trial.program is not None else ())}
+        selected = [name for name in selected if name not in fed]
         inputs = [name for name in selected if name.endswith("_input_0")]
         if len(inputs) < 2:
             return selected
@@ -289,7 +293,7 @@ class _KerasScheme(NamingScheme):
     }
     _gradient_prefix = "gradients/"
 
-    def without_losses(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:  # noqa: ARG002
+    def raw_inputs(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:  # noqa: ARG002
         return selected
 
     def gradient_of(self, parameter: str, names: Names[str]) -> str | None:

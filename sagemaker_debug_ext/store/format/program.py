@@ -89,6 +89,7 @@ class ProgramRecord:
         optimizers: Its optimizers.
         parameters: Further settings of the training, such as the parameters of boosted trees.
         input_dtypes: Dtype of each input of the model; empty if unknown.
+        fed_models: Models whose inputs other models make, by the names of their tensors.
         num_samples: Number of training samples; None if unknown.
         num_workers: Number of processes that load samples; None if unknown.
         unknown: What could not be found out, each with the reason.
@@ -102,6 +103,7 @@ class ProgramRecord:
     optimizers: tuple[OptimizerRecord, ...] = ()
     parameters: Mapping[str, Any] = attrs.field(factory=dict)
     input_dtypes: tuple[str, ...] = ()
+    fed_models: tuple[str, ...] = ()
     num_samples: int | None = None
     num_workers: int | None = None
     unknown: tuple[str, ...] = ()
@@ -136,6 +138,7 @@ class ProgramRecord:
                 content,
                 unknown=tuple(content["unknown"]),
                 input_dtypes=tuple(content.get("input_dtypes", ())),
+                fed_models=tuple(content.get("fed_models", ())),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SMDebugValueError(f"{where}: not a program record: {error!r}") from error

@@ -105,6 +105,6 @@ def test_resets_when_an_optimizer_is_gone_then_keep_nothing_of_it():
     script = Script()
     script.backward()
     script.update()
-    assert len(script.resets._optimizers) == 1  # noqa: SLF001 - nothing else tells
+    assert len(script.resets._optimizers) == 1
     del script.optimizer
-    assert len(script.resets._optimizers) == 0  # noqa: SLF001
+    assert len(script.resets._optimizers) == 0

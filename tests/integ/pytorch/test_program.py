@@ -75,26 +75,37 @@ def test_training_when_program_is_recorded_then_weights_are_equal_to_the_bit(tmp
     assert [found.type for found in (*program.losses, *program.optimizers)] == ["CrossEntropyLoss", "Adam"]
 
 
+def test_record_when_a_model_gets_what_another_makes_then_names_it(tmp_path):
+    """Its inputs are no data, whatever their scale."""
+    encoder, decoder = torch.nn.Linear(4, 3), torch.nn.Linear(3, 4)
+    with smd.Hook(str(tmp_path / "out"), save_config=smd.SaveConfig(save_interval=1)) as hook:
+        hook.register_module(encoder)
+        hook.register_module(decoder)
+        decoder(encoder(torch.zeros(5, 4))).sum().backward()
+    program = create_trial(str(tmp_path / "out")).program
+    assert (program.fed_models, program.input_dtypes) == (("Linear_1",), ("float32",))
+
+
 ANSWERS, TARGETS = torch.nn.Linear(3, 1)(torch.ones(5, 3)), torch.arange(5.0)
 
 
 @pytest.mark.parametrize(
     ("loss", "is_spread"),
     [
-        pytest.param(lambda: ((ANSWERS - TARGETS) ** 2).mean(), True, id="squares"),
-        pytest.param(lambda: torch.sqrt((ANSWERS - TARGETS).abs().sum() / 5) + 2, True, id="of a sum"),
-        pytest.param(lambda: 0.1 * ANSWERS.norm() - (ANSWERS.sigmoid().log() * TARGETS).mean(), True, id="one of two"),
-        pytest.param(lambda: ((ANSWERS - TARGETS) ** 2).mean(0).sum(), True, id="axis by axis"),
-        pytest.param(lambda: ((ANSWERS.squeeze(1) - TARGETS[:, None]) ** 2).mean(), True, id="the other way round"),
-        pytest.param(lambda: ((ANSWERS - TARGETS[:, None]) ** 2).mean(), False, id="sound"),
-        pytest.param(lambda: ((ANSWERS.squeeze(1) - TARGETS) ** 2).mean(), False, id="sound without the axis"),
-        pytest.param(lambda: (ANSWERS - ANSWERS.transpose(0, 1)).abs().mean(), False, id="each with each"),
-        pytest.param(lambda: (ANSWERS.unsqueeze(0) - ANSWERS.unsqueeze(1)).abs().mean(), False, id="pairs"),
+        pytest.param(lambda a, t: ((a - t) ** 2).mean(), True, id="squares"),
+        pytest.param(lambda a, t: torch.sqrt((a - t).abs().sum() / 5) + 2, True, id="of a sum"),
+        pytest.param(lambda a, t: 0.1 * a.norm() - (a.sigmoid().log() * t).mean(), True, id="one of two"),
+        pytest.param(lambda a, t: ((a - t) ** 2).mean(0).sum(), True, id="axis by axis"),
+        pytest.param(lambda a, t: ((a.squeeze(1) - t[:, None]) ** 2).mean(), True, id="the other way round"),
+        pytest.param(lambda a, t: ((a - t[:, None]) ** 2).mean(), False, id="sound"),
+        pytest.param(lambda a, t: ((a.squeeze(1) - t) ** 2).mean(), False, id="sound without the axis"),
+        pytest.param(lambda a, t: (a - a.transpose(0, 1)).abs().mean(), False, id="each with each"),
+        pytest.param(lambda a, t: (a.unsqueeze(0) - a.unsqueeze(1)).abs().mean(), False, id="pairs"),
     ],
 )
 def test_spread_when_targets_are_broadcast_then_has_the_shape(loss, is_spread):
     """Whatever is computed of the differences, and not where all pairs are meant."""
-    assert spread_shape(loss(), tuple(ANSWERS.shape)) == ((5, 5) if is_spread else ())
+    assert spread_shape(loss(ANSWERS, TARGETS), tuple(ANSWERS.shape)) == ((5, 5) if is_spread else ())
 
 
 def test_spread_when_there_are_several_answers_for_each_sample_then_is_none():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING, placeholder
+from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
@@ -75,3 +77,11 @@ def test_issue_when_inputs_are_beyond_a_limit_then_has_that_limit(run_rule, scal
     """The threshold of an issue is the limit that the inputs have passed."""
     (issue,) = run_rule("InputScale", steps_with("Net_input_0", [np.full((4, 2), scale)] * 3))
     assert (issue.value, issue.threshold) == (pytest.approx(scale), threshold)
+
+
+@pytest.mark.parametrize(("fed", "fires"), [((), True), (("Decoder",), False), (("Encoder",), True)])
+def test_inputs_that_another_model_makes_are_no_data(run_rule, monkeypatch, fed, fires):
+    """The program record names models that are fed by others."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", fed_models=fed))
+    tensors = {"Encoder_input_0": RNG.normal(size=(9, 4)), "Decoder_input_0": 1e4 * RNG.normal(size=(9, 4))}
+    assert bool(run_rule("InputScale", steps_of([tensors] * 3))) == fires
