@@ -3,7 +3,7 @@
 `install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch` and
 `test_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that the
 script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a graph
-that gives out tensors of layers may round differently.
+that gives out tensors of layers may round differently; `keras_loops` records model and loss.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import keras
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.auto import keras_loops
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
@@ -115,6 +116,10 @@ class _Joiner:
         finally:
             self._num_running -= 1
 
+    def hook_of_loop(self) -> KerasHook | None:
+        """Return the hook if a tape of the script's own loop is open."""
+        return self._hook if self._hook is not None and self._hook.has_open_tape else None
+
     def _find_hook(self, callbacks: Any) -> KerasHook | None:
         if os.getpid() != self._pid or any(isinstance(item, BaseHook) for item in keras.tree.flatten(callbacks or [])):
             return None
@@ -153,3 +158,4 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         import tensorflow as tf  # noqa: PLC0415 - the back end in use
 
         tf.GradientTape.__init__ = joiner.wrap_tapes(tf.GradientTape.__init__)
+        keras_loops.install(keras_loops.LoopWatcher(joiner.hook_of_loop), tf.nn)

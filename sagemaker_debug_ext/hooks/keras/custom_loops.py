@@ -35,6 +35,11 @@ class CustomLoopHook(TensorHook):
         self._tapes: Any = None
         super().__init__(*args, **kwargs)
 
+    @property
+    def has_open_tape(self) -> bool:
+        """Whether a captured tape is open."""
+        return self._tapes is not None and self._tapes.is_open
+
     @script_call
     def register_model(self, model: Any) -> None:
         """Capture inputs and outputs of a model's layers in custom loops with `wrap_tape`.

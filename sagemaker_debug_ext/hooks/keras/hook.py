@@ -22,7 +22,13 @@ from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_l
 from sagemaker_debug_ext.hooks.keras.custom_loops import CustomLoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
 from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, StepListener, WrappedFunction
-from sagemaker_debug_ext.hooks.program.keras import UNKNOWN_DTYPES, BatchDtypes, dtypes_of, keras_program
+from sagemaker_debug_ext.hooks.program.keras import (
+    UNKNOWN_DTYPES,
+    BatchDtypes,
+    LoopCall,
+    dtypes_of,
+    keras_program,
+)
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:
@@ -231,6 +237,13 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             names = {id(layer): name for name, layer in layers_of(plain)}
             dtypes = self._dtypes.get(model, UNKNOWN_DTYPES)
             self._dispatcher.describe_program(keras_program(plain, names, dtypes=dtypes))
+
+    @fail_safe
+    def describe_loop(self, model: Any, call: LoopCall) -> None:
+        """Record a model that a custom loop trains, and how it calls it."""
+        with never_into_script(_not_described):
+            names = {id(layer): name for name, layer in layers_of(model)}
+            self._dispatcher.describe_program(keras_program(model, names, loop=call))
 
     def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any) -> None:
         """Note the dtypes of a training batch; the end of the step describes them, because no graph is built then."""

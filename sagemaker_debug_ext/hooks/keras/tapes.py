@@ -104,6 +104,12 @@ class TapeCapture:
         """Function that calls a function and suppresses its errors."""
         return self._hook.guard
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a tape is open."""
+        step = self._current_step()
+        return step is not None and step.num_open > 0
+
     # --- calls of the hook --------------------------------------------------------------------------------------------
 
     def wrap(self, tape: Any) -> Any:

@@ -25,13 +25,48 @@ class BatchDtypes(NamedTuple):
 UNKNOWN_DTYPES: Final = BatchDtypes()
 
 
+@attrs.frozen
+class LoopLoss:
+    """A loss that a custom loop calls.
+
+    Args:
+        type: Name of its function; empty for one of the script.
+        arguments: Its numbers, flags and names.
+    """
+
+    type: str
+    arguments: dict[str, Any] = attrs.field(factory=dict)
+
+    @classmethod
+    def of_keras(cls, loss: Any) -> LoopLoss:
+        """Return a loss of Keras."""
+        return cls(_loss_type(loss), _loss_arguments(loss))
+
+
+@attrs.frozen
+class LoopCall:
+    """How a custom loop calls a model.
+
+    Args:
+        trains: Whether it tells the model to train.
+        loss: The loss of what the model returns; None if unknown.
+    """
+
+    trains: bool
+    loss: LoopLoss | None
+
+
 def dtypes_of(values: Iterable[Any]) -> tuple[str, ...]:
     """Return the names of the dtypes of tensors."""
     return tuple(keras.backend.standardize_dtype(value.dtype) for value in values)
 
 
 def keras_program(
-    model: Any, names: dict[int, str], num_samples: int | None = None, dtypes: BatchDtypes = UNKNOWN_DTYPES
+    model: Any,
+    names: dict[int, str],
+    num_samples: int | None = None,
+    dtypes: BatchDtypes = UNKNOWN_DTYPES,
+    loop: LoopCall | None = None,
 ) -> ProgramRecord:
     """Return the record of a model.
 
@@ -40,11 +75,13 @@ def keras_program(
         names: Names of its layers, by their `id`.
         num_samples: Number of training samples, if known.
         dtypes: Dtypes of a training batch.
+        loop: How a custom loop calls the model; None where `fit` trains it.
     """
     layers = [layer for layer in getattr(model, "layers", ()) if not isinstance(layer, keras.layers.InputLayer)]
     tails = list(_tails(model, layers))
     unknown = [] if tails else ["tail: the layers before the output, because the model calls its layers in Python"]
-    losses = _with_targets(tuple(_losses(model, tails, names)), dtypes.labels)
+    found = _losses(model, tails, names) if loop is None else _losses_of_loop(loop, tails, names)
+    losses = _with_targets(tuple(found), dtypes.labels)
     if any(loss.type == "" for loss in losses):
         unknown.append("loss: the class of a loss, because it is a custom object")
     optimizer = getattr(model, "optimizer", None)
@@ -52,7 +89,7 @@ def keras_program(
         framework="Keras",
         framework_version=keras.__version__,
         model=type(model).__name__,
-        layers=tuple(_layer(layer, names) for layer in layers),
+        layers=tuple(_layer(layer, names, None if loop is None else loop.trains) for layer in layers),
         losses=losses,
         optimizers=(_optimizer(optimizer),) if isinstance(optimizer, keras.optimizers.Optimizer) else (),
         input_dtypes=dtypes.inputs,
@@ -61,7 +98,7 @@ def keras_program(
     )
 
 
-def _layer(layer: Any, names: dict[int, str]) -> LayerRecord:
+def _layer(layer: Any, names: dict[int, str], is_training: bool | None = None) -> LayerRecord:
     try:
         shape = layer.output.shape
     except (AttributeError, ValueError):  # not built, or called more than once
@@ -72,6 +109,7 @@ def _layer(layer: Any, names: dict[int, str]) -> LayerRecord:
         type=type(layer).__name__,
         activation=_activation(layer),
         units=units if isinstance(units, int) else None,
+        is_training=is_training,
     )
 
 
@@ -127,13 +165,20 @@ def _losses(model: Any, tails: list[list[Any]], names: dict[int, str]) -> Iterat
     for index, loss in enumerate(each):
         tail = tails[index if several else 0] if (index < len(tails) and (several or len(tails) == 1)) else []
         found = _loss_object(loss)
-        arguments = {name: value for name in _LOSS_ARGUMENTS if _is_plain(value := _argument(found, name))}
         yield LossRecord(
             name=f"predictions_{index}" if several else "predictions",
             type=_loss_type(found),
-            arguments=arguments,
+            arguments=_loss_arguments(found),
             tail=tuple(_layer(layer, names) for layer in tail),
         )
+
+
+def _losses_of_loop(loop: LoopCall, tails: list[list[Any]], names: dict[int, str]) -> Iterator[LossRecord]:
+    """Yield the loss that a custom loop computes of the one output of the model."""
+    if loop.loss is not None:
+        tail = tails[0] if len(tails) == 1 else []
+        layers = tuple(_layer(layer, names, loop.trains) for layer in tail)
+        yield LossRecord(name="predictions", type=loop.loss.type, arguments=loop.loss.arguments, tail=layers)
 
 
 def _with_targets(losses: tuple[LossRecord, ...], dtypes: tuple[str, ...]) -> tuple[LossRecord, ...]:
@@ -157,6 +202,10 @@ def _loss_type(loss: Any) -> str:
     function = getattr(loss, "fn", loss)
     name = getattr(function, "__name__", "")
     return name if getattr(keras.losses, name, None) is function else ""
+
+
+def _loss_arguments(loss: Any) -> dict[str, Any]:
+    return {name: value for name in _LOSS_ARGUMENTS if _is_plain(value := _argument(loss, name))}
 
 
 def _argument(loss: Any, name: str) -> Any:

@@ -15,8 +15,13 @@ import numpy as np
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 
-CLASSES: Final = frozenset({"categorical_crossentropy", "sparse_categorical_crossentropy", "CrossEntropyLoss"})
-YES_NO: Final = frozenset({"binary_crossentropy", "BCELoss", "BCEWithLogitsLoss"})
+CLASSES: Final = frozenset(
+    {
+        "categorical_crossentropy", "sparse_categorical_crossentropy", "CrossEntropyLoss",
+        "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits",
+    }
+)  # fmt: skip
+YES_NO: Final = frozenset({"binary_crossentropy", "BCELoss", "BCEWithLogitsLoss", "sigmoid_cross_entropy_with_logits"})
 DIFFERENCES: Final = frozenset(
     {
         "mean_squared_error", "mean_absolute_error", "huber", "log_cosh",
@@ -25,7 +30,12 @@ DIFFERENCES: Final = frozenset(
 )  # fmt: skip
 LOGARITHMS: Final = frozenset({"NLLLoss", "KLDivLoss"})
 """Losses that expect logarithms of probabilities."""
-ALWAYS_LOGITS: Final = frozenset({"CrossEntropyLoss", "BCEWithLogitsLoss"})
+ALWAYS_LOGITS: Final = frozenset(
+    {
+        "CrossEntropyLoss", "BCEWithLogitsLoss", "softmax_cross_entropy_with_logits",
+        "sparse_softmax_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits",
+    }
+)  # fmt: skip
 """Losses that always apply softmax or sigmoid themselves, even to the output of one."""
 PROBABILITIES: Final = frozenset({"softmax", "sigmoid", "hard_sigmoid"})
 NO_PROBABILITIES: Final = frozenset({"relu", "tanh", "linear", "elu", "selu", "leaky_relu", "softplus", "gelu", "silu"})

@@ -40,6 +40,7 @@ class Role(enum.Enum):
     LOSS_CLASS_LABEL = "labels of classes that losses are given"
     REGRESSION_TARGET = "targets of losses of differences"
     ALL_LABELS = "labels that are all saved at each step"
+    LOSS_OF_LOOP = "losses of custom loops in Keras"
 
 
 PARAMETERS: Final = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
@@ -102,6 +103,7 @@ class NamingScheme:
         Role.LOSS_CLASS_LABEL: rf"(CrossEntropy|{_NLL}|BCE).*_input_1$",
         Role.REGRESSION_TARGET: r"(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$",
         Role.ALL_LABELS: r"^labels$",
+        Role.LOSS_OF_LOOP: NOTHING,
     }
     _gradient_prefix: ClassVar[str] = "gradient/"
     _kinds: ClassVar[Mapping[str, str]] = {
@@ -290,6 +292,7 @@ class _KerasScheme(NamingScheme):
         Role.LOSS_CLASS_LABEL: r"^labels(_[0-9]+)?$",
         Role.REGRESSION_TARGET: r"^labels(_[0-9]+)?$",
         Role.ALL_LABELS: NOTHING,
+        Role.LOSS_OF_LOOP: r"^loss(_[0-9]+)?$",
     }
     _gradient_prefix = "gradients/"
 

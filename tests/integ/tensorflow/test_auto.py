@@ -7,6 +7,9 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import sagemaker_debug_ext.tensorflow as smd
+from sagemaker_debug_ext.rules import evaluate
+from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.recommended import recommended_rules
 from sagemaker_debug_ext.trials import create_trial
 from support.scripts import run_captured, run_python, write_hook_file
 
@@ -136,6 +139,56 @@ def test_run_when_script_has_a_loop_with_a_tape_then_its_steps_are_captured(text
     assert trial.steps(smd.modes.TRAIN) == [0, 1, 2]
     assert len(trial.tensor_names(collection="gradients")) == 4
     assert {"loss", "weights/dense/kernel:0"} <= set(trial.tensor_names())
+
+
+FAULTY_LOOP = """
+import sys
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(3)
+layers = tf.keras.layers
+model = tf.keras.Sequential([tf.keras.Input((4,)), layers.Dense(8), layers.BatchNormalization(), layers.ReLU()])
+model.add(layers.Dense(3, "softmax" if "softmax" in sys.argv else None))
+optimizer = tf.keras.optimizers.SGD(0.1)
+loss_object = tf.keras.losses.SparseCategoricalCrossentropy(from_logits="softmax" not in sys.argv)
+x, y = tf.random.normal((48, 4)), tf.constant([0, 1, 2] * 16)
+
+def train(x, y):
+    with tf.GradientTape() as tape:
+        answers = model(x) if "idle" in sys.argv else model(x, training=True)
+        if "object" in sys.argv:
+            loss = loss_object(y, answers)
+        else:
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=answers))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+step = tf.function(train) if "graph" in sys.argv else train
+losses = [float(step(x[i : i + 8], y[i : i + 8])) for i in range(0, 48, 8)]
+print([loss.hex() for loss in losses], float(tf.reduce_sum(model(x))).hex())
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "causes"),
+    [
+        pytest.param(("graph",), [], id="sound"),
+        pytest.param(("graph", "object"), [], id="sound with a loss of Keras"),
+        pytest.param(("eager", "object", "softmax"), [], id="sound with probabilities"),
+        pytest.param(("graph", "idle"), ["wrong mode"], id="called without training=True"),
+        pytest.param(("graph", "softmax"), ["loss or output"], id="softmax twice"),
+        pytest.param(("eager", "softmax", "idle"), ["wrong mode", "loss or output"], id="both, in eager code"),
+    ],
+)
+def test_run_when_script_has_a_loop_with_a_fault_then_is_named(arguments, causes, script, configured):
+    """From how it calls the model and its loss."""
+    script.write_text(FAULTY_LOOP)
+    captured = run_captured(script, *arguments)
+    assert captured.returncode == 0, captured.stderr
+    trial = create_trial(str(configured))
+    rules = recommended_rules(trial)
+    chosen = {name: rules[name] for name in ("LossInputMismatch", "TrainEvalMixup")}
+    assert [cause.name for cause in likely_causes(evaluate(chosen, trial).run())] == causes
 
 
 OWN_STEP = """

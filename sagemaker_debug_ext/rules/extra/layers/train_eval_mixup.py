@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
-from sagemaker_debug_ext.store.format.program import LayerRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_ELEMENTS: Final = 64
@@ -41,6 +41,9 @@ MAX_OTHERS: Final = 64
 """Number of tensors of the same shape that each tensor is compared with."""
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
 LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
+IDLE_LAYERS: Final = ("BatchNorm", "Dropout", "SpatialDropout", "AlphaDropout", "GaussianDropout")
+"""Beginnings of the names of Keras classes whose layers do something else while they are told to train."""
+UNTOLD: Final = "the model is called without training=True"
 CALLS: Final = Selection(patterns=(r"^functional\.\w+_active_[0-9]+$",))
 """Whether a call of a function drops elements."""
 
@@ -113,6 +116,9 @@ class TrainEvalMixup(TensorRule):
     record shows that it was set to evaluation when training began. A layer that was set to evaluation in a model set
     to training may fail, because it is frozen on purpose.
 
+    In Keras, the rule fires if a custom loop calls a model with such layers without ``training=True`` at `patience`
+    saved steps with a gradient tape; ``sagemaker-debug run`` records how the loop calls it.
+
     It also fires if a dropout call ignores the mode. Inputs and outputs of layers are compared with others of the same
     shape, at the first four EVAL steps, or at the first `patience` if that is more. The rule fires if a tensor has
     zeros by chance at `patience` of these steps: each of its elements is a function of the element of the other tensor,
@@ -148,7 +154,9 @@ class TrainEvalMixup(TensorRule):
         if not self.parameters["norm_regex"]:
             norm = norm.united_with(_outputs_of(layers, "BatchNorm"))
         self._by_name = self._dropout.united_with(norm).united_with(CALLS)
-        self.selection = self._by_name.united_with(LAYERS)
+        self._idle = _idle_layers(program)
+        self._of_loops = Selection(roles=[Role.LOSS_OF_LOOP] if self._idle else [])
+        self.selection = self._by_name.united_with(LAYERS).united_with(self._of_loops)
         self._streaks = StreakCounter()
         self._has_dropped: set[str] = set()
         self._looks: collections.Counter[str] = collections.Counter()
@@ -159,6 +167,8 @@ class TrainEvalMixup(TensorRule):
         """Return the number of steps for which a layer has been in the wrong mode."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
+        if name in view.selected(self._of_loops):
+            return self._measure_loop(view, name)
         if name not in view.selected(self._by_name):
             return self._measure_other(view, name)
         output = view.value(name)
@@ -171,6 +181,14 @@ class TrainEvalMixup(TensorRule):
         patience: int = self.parameters["patience"]
         length = self._streaks.observe(f"{view.mode.name} {name}", trains is not in_training)
         text = "evaluation while the job trains" if in_training else "training while the job evaluates"
+        return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
+
+    def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
+        """Return the number of steps for which a custom loop has trained layers that it does not tell so."""
+        if view.mode is not ModeKeys.TRAIN:
+            return None
+        length, patience = self._streaks.observe(name, holds=True), int(self.parameters["patience"])
+        text = f"{UNTOLD}, so {describe_tensors(self._idle)} work as in evaluation"
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
 
     def _measure_other(self, view: StepView, name: str) -> Measurement | None:
@@ -216,10 +234,18 @@ class TrainEvalMixup(TensorRule):
         return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
+        if first.text.startswith(UNTOLD):
+            return f"Layers are in the wrong mode: {first.text}."
         return (
             f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, "
             f"for {first.value:g} steps."
         )
+
+
+def _idle_layers(program: ProgramRecord | None) -> list[str]:
+    """Return the layers that a custom loop in Keras does not tell to train, and that do something else if told."""
+    layers = program.layers if program is not None and program.framework == "Keras" else ()
+    return [layer.name for layer in layers if layer.is_training is False and layer.type.startswith(IDLE_LAYERS)]
 
 
 def _outputs_of(layers: Sequence[LayerRecord], kind: str) -> Selection:

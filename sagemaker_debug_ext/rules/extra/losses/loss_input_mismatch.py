@@ -265,11 +265,11 @@ class LossInputMismatch(TensorRule):
     script's own.
 
     If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
-    the first batch. It fires for softmax or a cross entropy of classes on a single unit, a cross entropy of outputs
-    that are no probabilities, or of those of a second softmax, a binary cross entropy of quantities, and targets that
-    the activation cannot reach. It also fires for a softmax over samples, one-hot classes with a loss of differences
-    and no activation, and dropout between the last layer and the loss. Then it does not guess from numbers what a cross
-    entropy expects. Numbers that suit several losses decide nothing.
+    the first batch, if these were saved. It fires for softmax or a cross entropy of classes on a single unit, a cross
+    entropy of outputs that are no probabilities, or of those of a second softmax, a binary cross entropy of quantities,
+    and targets that the activation cannot reach. It also fires for a softmax over samples, one-hot classes with a loss
+    of differences and no activation, and dropout between the last layer and the loss. Then it does not guess from
+    numbers what a cross entropy expects. Numbers that suit several losses decide nothing.
 
     Parameters:
         tensor_regex: Regular expressions searched in tensor names; the first inputs of losses among these tensors are
@@ -298,7 +298,8 @@ class LossInputMismatch(TensorRule):
     def configure(self) -> None:
         patterns = self.parameters["tensor_regex"]
         self._outputs = Selection() if patterns else Selection(roles=[Role.MODEL_OUTPUT])
-        self.selection = chosen_or(patterns, Role.PREDICTION).united_with(self._outputs)
+        self._of_loops = Selection() if patterns else Selection(roles=[Role.LOSS_OF_LOOP])
+        self.selection = chosen_or(patterns, Role.PREDICTION).united_with(self._outputs).united_with(self._of_loops)
         self._seen: dict[str, _Seen] = {}
         self._sums: dict[str, _Sums] = {}
         self._pending = DeferredMeasurements()
@@ -311,6 +312,8 @@ class LossInputMismatch(TensorRule):
         if name in view.selected(self._outputs) and (problem := self._problem_of_output(view, name)):
             self._problems[name] = problem
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
+        if name in view.selected(self._of_loops):
+            return self._measure_loop(view, name)
         output = self._output(view, name)
         if output is not None and (problem := self._problems.setdefault(name, problem_of_pairing(output))):
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
@@ -345,6 +348,15 @@ class LossInputMismatch(TensorRule):
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
+
+    def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
+        """Return the problem of the loss of a custom loop, of which neither predictions nor targets are saved."""
+        if view.selected(Selection(roles=[Role.PREDICTION])):
+            return None
+        output = output_of(self.base_trial.program, "predictions", np.empty(0))
+        problem = "" if output is None else problem_of_pairing(output)
+        self._problems[name] = problem
+        return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem) if problem else None
 
     def _problem_of_output(self, view: StepView, name: str) -> str:
         """Return the problem of an output of the model, whatever the loss is; empty if there is none."""
