@@ -238,3 +238,42 @@ PAIRS: Final = [
         "gh_udacity_deep_learning_v2_pytorch_3", "GitHub udacity/deep-learning-v2-pytorch#3", "pytorch", ("wrong mode",)
     ),
 ]
+
+PAIRS_BLIND_A: Final = [
+    Pair("forum_148155", "PyTorch forum 148155", "pytorch", ("loss or output",)),
+    Pair("forum_56327", "PyTorch forum 56327", "pytorch", ("loss or output", "dead units")),
+    Pair("forum_96648", "PyTorch forum 96648", "pytorch", ("inputs", "labels")),
+    Pair("forum_13287", "PyTorch forum 13287", "pytorch", ("architecture",)),
+    Pair(
+        "gh_hhtseng_video_classification_42",
+        "GitHub HHTseng/video-classification#42",
+        "pytorch",
+        ("architecture", "inputs"),
+    ),
+    Pair("gh_hustzxd_efficientpytorch_1", "GitHub hustzxd/EfficientPyTorch#1", "pytorch", ("parameters not trained",)),
+    Pair("gh_deci_ai_super_gradients_416", "GitHub Deci-AI/super-gradients#416", "pytorch", ("sampling",)),
+    Pair("gh_dagnyt_hardnet_25", "GitHub DagnyT/hardnet#25", "pytorch", ("labels",)),
+    Pair(
+        "gh_lightning_ai_pytorch_lightning_9599",
+        "GitHub Lightning-AI/pytorch-lightning#9599",
+        "pytorch",
+        ("learning rate too low",),
+    ),
+    Pair("gh_yanghu819_graph_mlp_1", "GitHub yanghu819/Graph-MLP#1", "pytorch", ("not finite",)),
+    Pair("gh_yangze0930_nts_net_14", "GitHub yangze0930/NTS-Net#14", "pytorch", ("wrong mode",)),
+    Pair(
+        "gh_farama_foundation_gymnasium_1336", "GitHub Farama-Foundation/Gymnasium#1336", "pytorch", ("loss or output",)
+    ),
+    Pair(
+        "gh_adversarial_deep_learning_code_soup_69",
+        "GitHub Adversarial-Deep-Learning/code-soup#69",
+        "pytorch",
+        ("gradients not reset",),
+    ),
+    Pair("gh_zdebruine_mmvae_19", "GitHub zdebruine/MMVAE#19", "pytorch", ("loss or output", "regularisation")),
+    Pair("gh_karpathy_ng_video_lecture_42", "GitHub karpathy/ng-video-lecture#42", "pytorch", ("architecture",)),
+    Pair("gh_opennmt_opennmt_py_805", "GitHub OpenNMT/OpenNMT-py#805", "pytorch", ("learning rate too high",)),
+    Pair("gh_graykode_xlnet_pytorch_17", "GitHub graykode/xlnet-Pytorch#17", "pytorch", ("initialisation",)),
+    Pair("gh_amanshenoy_multilogue_net_21", "GitHub amanshenoy/multilogue-net#21", "pytorch", ("loss or output",)),
+]
+"""Pairs whose author had seen no rule, and no rule's author the programs, when the causes were written down."""
