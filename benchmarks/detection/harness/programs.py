@@ -1,7 +1,7 @@
 """Measure what the rules find in real buggy programs, and what they say of the same programs with their published fix.
 
     python benchmarks/detection/harness/programs.py [--python PYTHON] [--only NAME ...] [--framework NAME] [--jobs N]
-        [--json FILE] [--keep FOLDER]
+        [--blind] [--json FILE] [--keep FOLDER]
 
 Each program is run twice under ``sagemaker-debug run``, as published and with ``--fixed``, and everything is saved at
 each step. ``sagemaker-debug rules run --recommended`` evaluates both trials. With ``--json``, results are added to the
@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from suites.real_programs.plan import FRAMEWORKS, PAIRS, PROGRAMS, Pair
+from suites.real_programs.plan import BLIND, FRAMEWORKS, PAIRS, PROGRAMS, Pair
 
 VARIANTS = ("buggy", "fixed")
 COLUMNS = (
@@ -132,6 +132,7 @@ def main() -> None:
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="interpreter that has the frameworks")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="run these programs only")
     parser.add_argument("--framework", choices=FRAMEWORKS, help="run one framework only")
+    parser.add_argument("--blind", action="store_true", help="run those by authors who had seen no rule only")
     parser.add_argument("--jobs", type=int, default=2, help="programs that run at a time (default: 2)")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the results to this file")
@@ -139,7 +140,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pairs = [
         pair
-        for pair in PAIRS
+        for pair in (BLIND if arguments.blind else PAIRS)
         if pair.name in (arguments.only or [pair.name]) and pair.framework == (arguments.framework or pair.framework)
     ]
     results = []

@@ -28,7 +28,7 @@ class Pair(NamedTuple):
     causes: tuple[str, ...]
 
 
-PAIRS: Final = [
+KNOWING: Final = [
     Pair("gh_bkitano_llama_from_scratch_5", "GitHub bkitano/llama-from-scratch#5", "pytorch", ("loss or output",)),
     Pair("gh_deepset_ai_farm_229", "GitHub deepset-ai/FARM#229", "pytorch", ("loss or output",)),
     Pair(
@@ -238,8 +238,9 @@ PAIRS: Final = [
         "gh_udacity_deep_learning_v2_pytorch_3", "GitHub udacity/deep-learning-v2-pytorch#3", "pytorch", ("wrong mode",)
     ),
 ]
+"""Pairs by those who know the rules."""
 
-PAIRS_BLIND_A: Final = [
+BLIND: Final = [
     Pair("forum_148155", "PyTorch forum 148155", "pytorch", ("loss or output",)),
     Pair("forum_56327", "PyTorch forum 56327", "pytorch", ("loss or output", "dead units")),
     Pair("forum_96648", "PyTorch forum 96648", "pytorch", ("inputs", "labels")),
@@ -275,5 +276,37 @@ PAIRS_BLIND_A: Final = [
     Pair("gh_opennmt_opennmt_py_805", "GitHub OpenNMT/OpenNMT-py#805", "pytorch", ("learning rate too high",)),
     Pair("gh_graykode_xlnet_pytorch_17", "GitHub graykode/xlnet-Pytorch#17", "pytorch", ("initialisation",)),
     Pair("gh_amanshenoy_multilogue_net_21", "GitHub amanshenoy/multilogue-net#21", "pytorch", ("loss or output",)),
+    Pair(
+        "forum_418955",
+        "Cross Validated 418955",
+        "keras",
+        ("labels", "learning rate too high", "exploding gradients", "not finite"),
+    ),
+    Pair("forum_507591", "Cross Validated 507591", "keras", ("inputs", "architecture")),
+    Pair("gh_0b01_simgan_captcha_4", "GitHub 0b01/SimGAN-Captcha#4", "keras", ("parameters not trained",)),
+    Pair("gh_bonlime_keras_deeplab_v3_plus_4", "GitHub bonlime/keras-deeplab-v3-plus#4", "keras", ("regularisation",)),
+    Pair(
+        "gh_clementpinard_sfmlearner_pytorch_5",
+        "GitHub ClementPinard/SfmLearner-Pytorch#5",
+        "pytorch",
+        ("parameters not trained",),
+    ),
+    Pair("gh_keras_team_keras_10666", "GitHub keras-team/keras#10666", "keras", ("wrong mode", "architecture")),
+    Pair("gh_keras_team_keras_3373", "GitHub keras-team/keras#3373", "keras", ("loss or output", "regularisation")),
+    Pair("gh_keras_team_keras_8346", "GitHub keras-team/keras#8346", "keras", ("sampling", "evaluation data")),
+    Pair("gh_keras_team_keras_io_2044", "GitHub keras-team/keras-io#2044", "keras", ("architecture", "inputs")),
+    Pair("gh_pytorch_tpu_transformers_26", "GitHub pytorch-tpu/transformers#26", "pytorch", ("initialisation",)),
+    Pair("gh_tensorflow_docs_1225", "GitHub tensorflow/docs#1225", "keras", ("loss or output",)),
+    Pair(
+        "gh_uzh_rpg_rpg_event_representation_learning_2",
+        "GitHub uzh-rpg/rpg_event_representation_learning#2",
+        "pytorch",
+        ("labels", "evaluation data"),
+    ),
+    Pair("so_48951109", "StackOverflow 48951109", "keras", ("not finite", "loss or output")),
+    Pair("so_52441877", "StackOverflow 52441877", "keras", ("loss or output", "inputs")),
 ]
-"""Pairs whose author had seen no rule, and no rule's author the programs, when the causes were written down."""
+"""Pairs by authors who had seen no rule, with the causes that they wrote down before any of them was evaluated."""
+
+PAIRS: Final = [*KNOWING, *BLIND]
+"""All pairs."""
