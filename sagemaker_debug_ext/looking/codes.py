@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.looking.measures import Flags, Floats, LayerGrid
+from sagemaker_debug_ext.looking.measures import Flags, Floats
 
 Codes: TypeAlias = npt.NDArray[np.uint8]
 Scale: TypeAlias = Literal["start", "others", "share"]
@@ -27,32 +27,50 @@ MOST_OCTAVES: Final = 6
 _LEVELS: Final = 125
 _START_SHARE: Final = 0.1
 _FEWEST_START: Final = 3
+_MOST_START: Final = 64
+
+_COLUMNS_AT_ONCE: Final = 128
+"""Number of steps whose medians are computed together, which limits the memory for it."""
 
 
-def encode(grid: LayerGrid, scale: Scale) -> Codes:
-    """Return a code for each cell.
+def reference_of(values: Floats, scale: Scale) -> Floats | None:
+    """Return what values are divided by; 1 where no value of a row or column is finite and positive.
 
     Args:
-        grid: The cells.
-        scale: ``start`` for octaves from the row's own start, ``others`` for octaves from the median of the column, and
-            ``share`` for numbers from 0 to 1.
+        values: ``(rows, steps)``.
+        scale: ``start`` for the row's own start, ``others`` for the median of the column, and ``share`` for numbers
+            from 0 to 1.
 
     Returns:
-        ``(rows, steps)``. Octaves from -6 to 6 have codes from 1 to 252, even ones above the reference, odd ones below
-        it, ascending with the distance. Shares have codes from 1 to 251.
+        ``(rows, 1)`` for ``start``, ``(1, steps)`` for ``others``, and None for ``share``.
     """
     if scale == "share":
-        codes = 1 + np.round(250 * np.clip(np.nan_to_num(grid.values), 0, 1))
-    else:
-        reference = own_start(grid.values) if scale == "start" else _median_of_columns(grid.values)
-        with np.errstate(all="ignore"):
-            codes = np.where(grid.values == 0, ZERO, _of_octaves(np.log2(grid.values / reference)))
-    codes = np.where(np.isinf(grid.values), INFINITE, np.where(np.isnan(grid.values), NAN, codes))
-    return np.where(grid.saved, codes, NOT_SAVED).astype(np.uint8)
+        return None
+    reference = own_start(values) if scale == "start" else _median_of_columns(values)
+    return np.asarray(np.where(np.isnan(reference), 1, reference), values.dtype)
+
+
+def encode_values(values: Floats, ratios: Floats | None) -> Codes:
+    """Return a code for each value.
+
+    Args:
+        values: The values.
+        ratios: Their ratios to a reference; None if they are shares.
+
+    Returns:
+        Octaves from -6 to 6 have codes from 1 to 252, even ones above the reference, odd ones below it, ascending with
+        the distance. Shares have codes from 1 to 251.
+    """
+    with np.errstate(all="ignore"):
+        if ratios is None:
+            codes = 1 + np.round(250 * np.clip(np.nan_to_num(values), 0, 1))
+        else:
+            codes = np.where(values == 0, ZERO, _of_octaves(np.log2(ratios)))
+    return np.where(np.isinf(values), INFINITE, np.where(np.isnan(values), NAN, codes)).astype(np.uint8)
 
 
 def encode_octaves(octaves: Floats, saved: Flags) -> Codes:
-    """Return codes of octaves from a reference, as `encode` gives them."""
+    """Return codes of octaves from a reference, as `encode_values` gives them."""
     return np.where(saved, _of_octaves(octaves), NOT_SAVED).astype(np.uint8)
 
 
@@ -69,15 +87,28 @@ def octaves_of(code: int) -> float:
 
 
 def own_start(values: Floats) -> Floats:
-    """Return the median of the first finite, positive values of each row as ``(rows, 1)``; NaN for rows without any."""
-    usable = np.isfinite(values) & (values > 0)
-    num_start = max(int(_START_SHARE * values.shape[1]), _FEWEST_START)
-    is_start = usable & (np.cumsum(usable, axis=1) <= num_start)
-    return _nanmedian(np.where(is_start, values, np.nan), axis=1)
+    """Return the median of the first finite, positive values of each row as ``(rows, 1)``; NaN for rows without any.
+
+    A tenth of the steps counts as the start, at least 3 and at most 64 of them.
+    """
+    num_start = min(max(int(_START_SHARE * values.shape[1]), _FEWEST_START), _MOST_START)
+    head = values[:, :num_start]
+    found = np.median(head, axis=1, keepdims=True) if head.size else np.full((len(values), 1), np.nan)
+    rows = np.flatnonzero(~(np.isfinite(head) & (head > 0)).all(axis=1))
+    if len(rows):  # some were not saved, or are no usable numbers
+        rest = values[rows]
+        usable = np.isfinite(rest) & (rest > 0)
+        is_start = usable & (np.cumsum(usable, axis=1) <= num_start)
+        found[rows] = _nanmedian(np.where(is_start, rest, np.nan), axis=1)
+    return found
 
 
 def _median_of_columns(values: Floats) -> Floats:
-    return _nanmedian(np.where(np.isfinite(values) & (values > 0), values, np.nan), axis=0)
+    parts = []
+    for begin in range(0, values.shape[1], _COLUMNS_AT_ONCE):
+        part = values[:, begin : begin + _COLUMNS_AT_ONCE]
+        parts.append(_nanmedian(np.where(np.isfinite(part) & (part > 0), part, np.nan), axis=0))
+    return np.concatenate(parts, axis=1)
 
 
 def _nanmedian(values: Floats, axis: int) -> Floats:

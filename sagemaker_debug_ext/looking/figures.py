@@ -13,13 +13,13 @@ import numpy as np
 
 from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
-from sagemaker_debug_ext.looking.codes import MOST_OCTAVES, NAN, NOT_SAVED, ZERO, encode, octaves_of
+from sagemaker_debug_ext.looking.codes import MOST_OCTAVES, NAN, NOT_SAVED, ZERO, octaves_of
 from sagemaker_debug_ext.looking.curves import Curve, CurveReader
 from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid
 from sagemaker_debug_ext.looking.measuring import read_measures
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.ranks import RankReader
-from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
+from sagemaker_debug_ext.looking.thinning import pool_grid, thin_curve
 from sagemaker_debug_ext.looking.views.data import class_pairs, feature_importances
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -256,8 +256,7 @@ def _draw_curves(panel: Any, found: Sequence[Curve], labels: Sequence[str], titl
 
 def _draw_grid(figure: Figure, panel: Any, grid: LayerGrid, against: Literal["start", "others"]) -> None:
     is_share = grid.measure.kind == "share"
-    codes = encode(grid, "share" if is_share else against)
-    cells = thin_grid(codes, grid.steps, _MAX_ROWS, _MAX_COLUMNS)
+    cells = pool_grid(grid, "share" if is_share else against, _MAX_ROWS, _MAX_COLUMNS)
     number = np.array([(code - 1) / 250 if is_share else octaves_of(code) for code in range(256)])
     number[[NOT_SAVED, *range(ZERO, NAN + 1)]] = np.nan
     last = cells.first_step + cells.codes.shape[1] * cells.steps_per_column

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.floating[Any]]
+from sagemaker_debug_ext.looking.codes import NOT_SAVED, Scale, encode_values, reference_of
+from sagemaker_debug_ext.looking.measures import Flags, Floats, LayerGrid
+
+_CELLS_AT_ONCE: Final = 1 << 18
+"""Number of cells whose ratios are computed together, which stay in the cache of a processor."""
 
 
 @attrs.frozen(eq=False)
@@ -88,11 +92,92 @@ def thin_grid(codes: npt.NDArray[np.uint8], steps: Sequence[int], max_rows: int,
     """
     row_edges = bucket_edges(codes.shape[0], max_rows)
     pooled = np.maximum.reduceat(codes, row_edges[:-1], axis=0)
-    span = steps[-1] - steps[0]
-    usual_gap = float(np.median(np.diff(steps))) if len(steps) > 1 else 1.0
-    width = max(usual_gap, (span + 1) / max_columns)
-    columns = ((np.asarray(steps) - steps[0]) / width).astype(np.intp)
-    starts = np.flatnonzero(np.diff(columns, prepend=-1))
-    cells = np.zeros((pooled.shape[0], int(columns[-1]) + 1), np.uint8)
-    cells[:, columns[starts]] = np.maximum.reduceat(pooled, starts, axis=1)
-    return ThinGrid(cells, tuple(row_edges.tolist()), steps[0], width)
+    columns = _Columns.of(steps, max_columns)
+    return columns.grid(np.maximum.reduceat(pooled, columns.starts, axis=1), row_edges)
+
+
+def pool_grid(grid: LayerGrid, scale: Scale, max_rows: int, max_columns: int) -> ThinGrid:
+    """Return what `thin_grid` returns for the codes of a grid, without computing the code of every cell.
+
+    The code of a block is that of its highest or of its lowest value, whichever is farther from the reference.
+
+    Args:
+        grid: The cells, with at least one step; values that are not shares are not negative.
+        scale: Scale of the codes.
+        max_rows: Highest number of rows.
+        max_columns: Highest number of columns.
+    """
+    row_edges = bucket_edges(len(grid.tensors), max_rows)
+    columns = _Columns.of(grid.steps, max_columns)
+    reference = reference_of(grid.values, scale)
+    codes = np.empty((len(row_edges) - 1, len(columns.starts)), np.uint8)
+    at_once = max(_CELLS_AT_ONCE * (len(row_edges) - 1) // grid.values.size, 1)  # blocks of rows
+    for begin in range(0, len(codes), at_once):
+        edges = row_edges[begin : begin + at_once + 1]
+        rows = slice(edges[0], edges[-1])
+        starts = edges[:-1] - edges[0]
+        values = grid.values[rows]
+        is_saved = None if (saved := grid.saved[rows]).all() else saved
+        ratios = None
+        if reference is not None:
+            with np.errstate(all="ignore"):
+                ratios = values / (reference[rows] if len(reference) > 1 else reference)
+        block = np.zeros((len(starts), len(columns.starts)), np.uint8)
+        for extreme in (np.maximum, np.minimum):
+            of_ratios = None if ratios is None else _extremes(extreme, ratios, is_saved, starts, columns.starts)
+            of_values = of_ratios
+            if of_ratios is None or not (np.isfinite(of_ratios) & (of_ratios > 0)).all():  # else as well of values
+                of_values = _extremes(extreme, values, is_saved, starts, columns.starts)
+            np.maximum(block, encode_values(of_values, of_ratios), out=block)
+        if is_saved is not None:
+            block[~_pooled(np.logical_or, is_saved, starts, columns.starts)] = NOT_SAVED
+        codes[begin : begin + at_once] = block
+    return columns.grid(codes, row_edges)
+
+
+class _Columns(NamedTuple):
+    """Columns of a heat map at even distances.
+
+    Args:
+        places: The column of each block of steps.
+        starts: First step of each block, by its place among the steps.
+        first_step: The first step.
+        width: Width of a column in steps.
+    """
+
+    places: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.intp]
+    first_step: int
+    width: float
+
+    @classmethod
+    def of(cls, steps: Sequence[int], limit: int) -> _Columns:
+        """Return at most so many columns for ascending steps."""
+        at = np.asarray(steps)
+        usual_gap = float(np.median(np.diff(at))) if len(at) > 1 else 1.0
+        width = max(usual_gap, (at[-1] - at[0] + 1) / limit)
+        columns = ((at - at[0]) / width).astype(np.intp)
+        starts = np.flatnonzero(np.diff(columns, prepend=-1))
+        return cls(columns[starts], starts, steps[0], float(width))
+
+    def grid(self, codes: npt.NDArray[np.uint8], row_edges: npt.NDArray[np.intp]) -> ThinGrid:
+        """Return the codes of blocks of steps at their places."""
+        cells = np.zeros((len(codes), int(self.places[-1]) + 1), np.uint8)
+        cells[:, self.places] = codes
+        return ThinGrid(cells, tuple(row_edges.tolist()), self.first_step, self.width)
+
+
+def _extremes(
+    extreme: np.ufunc, values: Floats, saved: Flags | None, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]
+) -> Floats:
+    """Return the highest or lowest saved value of each block; NaN where a block has any."""
+    if saved is not None:
+        values = np.where(saved, values, -np.inf if extreme is np.maximum else np.inf)
+    return _pooled(extreme, values, rows, columns)
+
+
+def _pooled(operation: np.ufunc, values: Any, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> Any:
+    if len(rows) < len(values):
+        ends = [*rows[1:].tolist(), len(values)]
+        values = np.stack([operation.reduce(values[b:e], axis=0) for b, e in zip(rows.tolist(), ends, strict=True)])
+    return operation.reduceat(values, columns, axis=1) if len(columns) < values.shape[1] else values

@@ -7,7 +7,6 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.looking.codes import encode
 from sagemaker_debug_ext.looking.live.board import Pulse, Snapshot
 from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.names import shared_path
@@ -26,7 +25,7 @@ from sagemaker_debug_ext.looking.terminal.drawing import (
     shown,
     wrapped,
 )
-from sagemaker_debug_ext.looking.thinning import thin_grid
+from sagemaker_debug_ext.looking.thinning import pool_grid
 from sagemaker_debug_ext.looking.views.compare import parting_sentence
 from sagemaker_debug_ext.looking.views.parts import grid_of, scale_for, window
 
@@ -225,7 +224,7 @@ def _style(state: RuleState) -> Style:
 def _grid_lines(grid: LayerGrid, finding: Finding | None, width: int, height: int, pointed: set[str]) -> list[Line]:
     """Return rows of a measure over the steps, with the steps below."""
     scale = scale_for(grid, finding)
-    cells = thin_grid(encode(grid, scale), grid.steps, max(height - 2, 1), 640)
+    cells = pool_grid(grid, scale, max(height - 2, 1), 640)
     shared = len(shared_path(grid.tensors)) if len(grid.tensors) > 1 else 0
     against = {"start": ", against its own start", "others": ", against other layers", "share": ""}[scale]
     lines = [line_of(Span(f"{grid.measure.title} by layer{against}", "bold"), Span("  ✖ NaN  ▒ ×8  · usual", "quiet"))]

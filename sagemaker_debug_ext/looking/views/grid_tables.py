@@ -6,11 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.looking.codes import Scale, encode
+from sagemaker_debug_ext.looking.codes import Scale
 from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import table
 from sagemaker_debug_ext.looking.page.markup import Element, element, shortened
+from sagemaker_debug_ext.looking.thinning import pool_grid
 
 _MAX_ROWS: Final = 200
 _HEAD: Final = ("tensor", "first", "last", "lowest", "highest", "at step", "steps with 0", "steps not finite")
@@ -23,7 +24,7 @@ def grid_table(grid: LayerGrid, scale: Scale) -> Element:
         grid: The measure; at most 200 of its tensors are in the table.
         scale: The scale that says what is usual.
     """
-    strengths = encode(grid, scale).max(axis=1, initial=0)
+    strengths = pool_grid(grid, scale, len(grid.tensors), 1).codes[:, 0]
     order = np.argsort(-strengths.astype(int), kind="stable")[:_MAX_ROWS].tolist()
     rest = len(grid.tensors) - len(order)
     return element(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sagemaker_debug_ext.errors import DebugExtError
-from sagemaker_debug_ext.looking.codes import encode
 from sagemaker_debug_ext.looking.curves import Curve, CurveReader
 from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.measuring import MeasureReader
@@ -19,7 +18,7 @@ from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
 from sagemaker_debug_ext.looking.page.heatmap import png_address
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
-from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
+from sagemaker_debug_ext.looking.thinning import pool_grid, thin_curve
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -120,7 +119,7 @@ def _some(trial: Trial, groups: Mapping[str, Sequence[str]]) -> dict[str, list[s
 
 
 def _strip(grid: LayerGrid) -> Child:
-    cells = thin_grid(encode(grid, "share" if grid.measure.kind == "share" else "start"), grid.steps, 80, 160)
+    cells = pool_grid(grid, "share" if grid.measure.kind == "share" else "start", 80, 160)
     rows = len(cells.codes)
     image = element(
         "img",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.looking.codes import Scale, encode
+from sagemaker_debug_ext.looking.codes import INFINITE, Scale
 from sagemaker_debug_ext.looking.curves import Curve
 from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.measures import LayerGrid
@@ -21,7 +21,7 @@ from sagemaker_debug_ext.looking.page.heatmap import heat_map
 from sagemaker_debug_ext.looking.page.markup import Element, element, shortened
 from sagemaker_debug_ext.looking.story import Finding, Sentence, Story
 from sagemaker_debug_ext.looking.telling import matching_rows
-from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
+from sagemaker_debug_ext.looking.thinning import ThinGrid, pool_grid, thin_curve
 
 _LETTERS: Final = "ABCDEFGH"
 _DASH_OF_MODE: Final = {"TRAIN": 0, "EVAL": 1, "PREDICT": 2, "GLOBAL": 0}
@@ -155,8 +155,7 @@ def grid_picture(
         height: Height of the cells in pixels; by default by the number of rows.
         label_width: Width of the labels in pixels.
     """
-    codes = encode(grid, scale)
-    cells = thin_grid(codes, grid.steps, detail.rows, detail.columns)
+    cells = pool_grid(grid, scale, detail.rows, detail.columns)
     wanted = set(named)
     labels = []
     shared = len(shared_path(grid.tensors)) if len(grid.tensors) > 1 else 0
@@ -171,23 +170,28 @@ def grid_picture(
         labels,
         scale,
         marks,
-        notes=_notes(grid, cells.row_edges, wanted),
+        notes=_notes(grid, cells, wanted),
         width=width,
         height=height,
         label_width=label_width,
     )
 
 
-def _notes(grid: LayerGrid, row_edges: Sequence[int], named: set[str]) -> dict[int, str]:
+def _notes(grid: LayerGrid, cells: ThinGrid, named: set[str]) -> dict[int, str]:
     """Return a note for the first row with values that are not finite: the step; named rows come before others."""
-    broken = grid.saved & ~np.isfinite(grid.values)
-    columns = np.flatnonzero(broken.any(axis=0))
+    columns = np.flatnonzero((cells.codes >= INFINITE).any(axis=0))
     if not len(columns):
         return {}
-    rows = np.flatnonzero(broken[:, columns[0]]).tolist()
+    # Within the first column of cells that has any, the first step counts.
+    begin = cells.first_step + int(columns[0]) * cells.steps_per_column
+    end = begin + cells.steps_per_column
+    steps = slice(max(bisect_left(grid.steps, begin) - 1, 0), bisect_right(grid.steps, end) + 1)  # edges are rounded
+    broken = grid.saved[:, steps] & ~np.isfinite(grid.values[:, steps])
+    at = int(np.argmax(broken.any(axis=0)))
+    rows = np.flatnonzero(broken[:, at]).tolist()
     row = next((row for row in rows if grid.tensors[row] in named), rows[0])
-    text = f"✖ NaN or infinite from step {as_step(grid.steps[int(columns[0])])}"
-    return {bisect_right(row_edges, row) - 1: text}
+    text = f"✖ NaN or infinite from step {as_step(grid.steps[steps.start + at])}"
+    return {bisect_right(cells.row_edges, row) - 1: text}
 
 
 def window(grid: LayerGrid, rows: Sequence[str], size: int) -> LayerGrid:

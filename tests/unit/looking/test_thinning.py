@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sagemaker_debug_ext.looking.codes import INFINITE, NAN, NOT_SAVED, ZERO, encode, octaves_of
+from sagemaker_debug_ext.looking.codes import INFINITE, NAN, NOT_SAVED, ZERO, octaves_of
 from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid
-from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
+from sagemaker_debug_ext.looking.thinning import pool_grid, thin_curve, thin_grid
 
 
 @given(
@@ -66,18 +66,45 @@ def grid(values, saved=None, measure="gradient_norm"):
     )
 
 
+def codes_of(of, scale):
+    """Return a code for each cell of a grid."""
+    return pool_grid(of, scale, *of.values.shape).codes
+
+
+@given(
+    values=arrays.arrays(
+        np.float32,
+        st.tuples(st.integers(1, 30), st.integers(1, 90)),
+        elements=st.floats(0, 2.0**20, width=32) | st.sampled_from([0, 1, 1e-38, 3e38, np.nan, np.inf]),
+    ),
+    data=st.data(),
+    limits=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    scale=st.sampled_from(["start", "others", "share"]),
+)
+def test_pool_grid_when_cells_are_pooled_then_as_if_each_had_been_coded(values, data, limits, scale):
+    """The code of a block is the highest of those of its cells; cells that were not saved do not count."""
+    saved = data.draw(arrays.arrays(np.bool_, values.shape, elements=st.sampled_from([True, True, False])))
+    if data.draw(st.booleans()):
+        saved[:] = True
+    of = grid(np.where(saved, values, np.nan), saved)
+    pooled, expected = pool_grid(of, scale, *limits), thin_grid(codes_of(of, scale), of.steps, *limits)
+    np.testing.assert_array_equal(pooled.codes, expected.codes)
+    assert (pooled.row_edges, pooled.first_step) == (expected.row_edges, expected.first_step)
+    assert pooled.steps_per_column == expected.steps_per_column
+
+
 def test_encode_when_against_own_start_then_by_octaves_and_flags():
     """Twice and half the start are an octave above and below; what is no number has a code of its own."""
     values = [[1, 1, 1, 2, 0.5, 64, 0, np.inf, np.nan, np.nan]]
     saved = [[True] * 9 + [False]]
-    codes = encode(grid(values, saved), "start")[0]
+    codes = codes_of(grid(values, saved), "start")[0]
     assert [round(octaves_of(code), 1) for code in codes[:6].tolist()] == [0, 0, 0, 1, -1, 6]
     assert codes[6:].tolist() == [ZERO, INFINITE, NAN, NOT_SAVED]
 
 
 def test_encode_when_against_others_then_by_the_median_of_the_step():
     """A layer that differs from the others at each step stands out, whatever all do together."""
-    codes = encode(grid([[1, 10], [1, 10], [16, 160]]), "others")
+    codes = codes_of(grid([[1, 10], [1, 10], [16, 160]]), "others")
     assert [round(octaves_of(code)) for code in codes.ravel().tolist()] == [0, 0, 0, 0, 4, 4]
 
 
@@ -89,7 +116,7 @@ def test_encode_when_farther_from_the_reference_then_a_higher_code(scale, factor
     table = np.concatenate([np.ones((3, 3)), np.tile(values, (3, 1))], axis=1)
     if scale == "others":
         table = np.concatenate([np.ones((9, len(factors))), values[np.newaxis]])
-    codes = encode(grid(table), scale)[-1][-len(factors) :]
+    codes = codes_of(grid(table), scale)[-1][-len(factors) :]
     reference = np.abs(np.array(factors))
     order = np.argsort(codes, kind="stable")
     assert np.all(np.diff(np.round(reference[order] * 125 / 6)) >= 0)
