@@ -110,16 +110,23 @@ class CurveReader:
 
     def _curves(self) -> Iterator[Curve]:
         known = self._trial.collections().get(CollectionKeys.LOSSES)
+        only_mode = self._trial.index_reader.index.only_mode
         for name, points in self._points.items():
+            if not points:
+                continue
             is_loss = known is not None and known.matches(name)
             has_several = any(size != 1 for _, size in points.values())
             if has_several and not is_loss:
                 continue
             by_mode: dict[ModeKeys, list[tuple[int, float]]] = {}
-            for step, (number, _) in sorted(points.items()):
-                if step not in self._modes:
-                    self._modes[step] = self._trial.mode(step) or ModeKeys.GLOBAL
-                by_mode.setdefault(self._modes[step], []).append((step, number))
+            ordered = [(step, number) for step, (number, _) in sorted(points.items())]
+            if only_mode is not None:
+                by_mode[only_mode] = ordered
+            else:
+                for step, number in ordered:
+                    if step not in self._modes:
+                        self._modes[step] = self._trial.mode(step) or ModeKeys.GLOBAL
+                    by_mode.setdefault(self._modes[step], []).append((step, number))
             for mode, of_mode in sorted(by_mode.items(), key=lambda item: item[0].value):
                 steps, values = zip(*of_mode, strict=True)
                 yield Curve(name, mode, steps, np.array(values), is_loss, "mean of its numbers" if has_several else "")

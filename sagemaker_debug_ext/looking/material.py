@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import attrs
 
@@ -11,14 +11,18 @@ from sagemaker_debug_ext.looking.curves import Curve, CurveReader
 from sagemaker_debug_ext.looking.measures import LayerMeasures
 from sagemaker_debug_ext.looking.measuring import MeasureReader
 from sagemaker_debug_ext.looking.ranks import RankDeviations, RankReader
+from sagemaker_debug_ext.looking.story import SavedCollection
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.explain import Explanation, explain
 
 if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.collection import Collection
     from sagemaker_debug_ext.rules.base import Rule
     from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
     from sagemaker_debug_ext.rules.issue import Issue
     from sagemaker_debug_ext.trials import Trial
+    from sagemaker_debug_ext.trials.index.entries import IndexLayout
+    from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
 
 MAX_CURVES: Final = 24
 
@@ -49,6 +53,7 @@ class Material:
         curves: Losses, metrics and further single numbers over steps.
         num_curves: Number of tensors that could be drawn as curves.
         ranks: How far each worker is from the others; None for a trial of one worker.
+        collections: The collections that were saved.
     """
 
     trial: Trial
@@ -57,6 +62,7 @@ class Material:
     curves: tuple[Curve, ...]
     num_curves: int
     ranks: RankDeviations | None
+    collections: tuple[SavedCollection, ...]
 
 
 def run_rules(trial: Trial, rules: Mapping[str, Rule], start: int = 0, end: int | None = None) -> Verdict:
@@ -97,6 +103,7 @@ class MaterialReader:
         self._measures = MeasureReader(trial)
         self._curves = CurveReader(trial, MAX_CURVES)
         self._ranks = RankReader(trial)
+        self._collections = _CollectionReader(trial)
 
     def read(self, verdict: Verdict | None, seconds: float) -> Material:
         """Read steps that were not read yet, and return all that was read; see `gather` for the arguments."""
@@ -108,7 +115,64 @@ class MaterialReader:
             curves=self._curves.read(),
             num_curves=self._curves.num_names,
             ranks=self._ranks.read(seconds),
+            collections=tuple(self._collections.read()),
         )
+
+
+class _CollectionReader:
+    """Reads which collections a trial holds, and remembers which of its tensors are theirs."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._known: object = None
+        self._members: dict[str, _Members] = {}
+
+    def read(self) -> Iterator[SavedCollection]:
+        """Yield the collections of which any tensor was saved, by name."""
+        collections = self._trial.collections()
+        reader = self._trial.index_reader
+        with reader.lock:
+            texts = [(name, *found.include_regex, len(found.tensor_names)) for name, found in collections.items()]
+            known = (reader.index.layouts(), texts)
+            if known != self._known:
+                self._known, self._members = known, _find_members(reader.index, collections)
+            for name, (num_tensors, bytes_of) in self._members.items():
+                num_bytes = sum(size * len(layout.rows) for layout, size in bytes_of.items())
+                steps = reader.index.steps_of_layouts(layout for layout, size in bytes_of.items() if size)
+                every = set().union(*steps.values())
+                yield SavedCollection(
+                    name=name,
+                    num_tensors=num_tensors,
+                    num_bytes=num_bytes,
+                    num_steps={mode.name: len(steps[mode]) for mode in sorted(steps, key=lambda mode: mode.value)},
+                    first_step=min(every, default=None),
+                    last_step=max(every, default=None),
+                )
+
+
+class _Members(NamedTuple):
+    """The tensors of a collection.
+
+    Attributes:
+        num_tensors: Number of tensors.
+        bytes_of: Layout of index files → size of their records in one file.
+    """
+
+    num_tensors: int
+    bytes_of: dict[IndexLayout, int]
+
+
+def _find_members(index: TrialIndex, collections: Mapping[str, Collection]) -> dict[str, _Members]:
+    names = index.tensor_names()
+    layouts = index.layouts()
+    found = {}
+    for name, collection in sorted(collections.items()):
+        members = {tensor for tensor in names if collection.matches(tensor)}
+        if members:
+            found[name] = _Members(
+                len(members), {layout: index.bytes_of_tensors(layout, members) for layout in layouts}
+            )
+    return found
 
 
 def _steps_with_issues(issues: Iterable[Issue]) -> list[int]:

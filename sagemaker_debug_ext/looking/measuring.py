@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -225,15 +225,15 @@ class _Table:
             if saved.any() and (statistic != "non_finite" or values[saved].any()):
                 yield LayerGrid(MEASURES[name], self._names, steps, values, saved, self._source(statistic))
 
-    def _put(self, statistic: str, row: int, columns: Any, values: Any) -> None:
-        """Write numbers of a tensor, if the group has a measure for them; finite ones stay finite."""
+    def _put(self, statistic: str, rows: Any, columns: Any, values: Any) -> None:
+        """Write numbers of tensors, if the group has a measure for them; finite ones stay finite."""
         if statistic not in _MEASURES[self._group]:
             return
         table = self._tables.get(statistic)
         if table is None:
             table = self._tables[statistic] = np.full(self._shape, np.nan, np.float32)
         numbers = np.asarray(values, np.float64)
-        table[row, columns] = np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), numbers)
+        table[rows, columns] = np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), numbers)
 
     def _source(self, statistic: str) -> str:
         if self._reduction is None or statistic != "size":
@@ -264,16 +264,21 @@ class _Table:
         found = self._trial.index_reader.read_columns(
             self._names, steps, ModeKeys.GLOBAL, self._worker, self._reduction
         )
+        whole: dict[tuple[int, ...], tuple[list[int], list[npt.NDArray[Any]]]] = {}  # steps → rows and their numbers
         for stored, at, arrays in found:
-            columns = [self._column[step] for step in at]
             if isinstance(arrays, np.ndarray) and arrays.size == len(at):
-                self._put("size", named[stored], columns, arrays.reshape(-1))
-                self._saved[named[stored], columns] = True
+                rows, numbers = whole.setdefault(tuple(at), ([], []))
+                rows.append(named[stored])
+                numbers.append(arrays.reshape(-1))
                 continue
-            for column, array in zip(columns, arrays, strict=True):
+            for step, array in zip(at, arrays, strict=True):
                 if array is not None and array.size == 1:
-                    self._put("size", named[stored], column, array.item())
-                    self._saved[named[stored], column] = True
+                    self._put("size", named[stored], self._column[step], array.item())
+                    self._saved[named[stored], self._column[step]] = True
+        for at, (rows, numbers) in whole.items():
+            places = np.ix_(rows, [self._column[step] for step in at])
+            self._put("size", *places, np.stack(numbers))
+            self._saved[places] = True
 
     def _read_values(self, steps: Sequence[int]) -> Iterator[_Values]:
         """Yield the values of tensors saved as such; the steps of a name come in order, if need be in parts."""
@@ -354,15 +359,8 @@ class _Table:
 def _steps_of(trial: Trial, names: set[str], worker: str | None) -> list[int]:
     """Return the complete global steps at which one of the tensors was saved."""
     reader = trial.index_reader
-    has_any: dict[int, bool] = {}
-    found = []
     with reader.lock:
-        for step in reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False):
-            for file in reader.index.files_at(step, ModeKeys.GLOBAL):
-                key = id(file.layout)
-                if key not in has_any:
-                    has_any[key] = not names.isdisjoint(file.layout.slots)
-                if has_any[key] and worker in (None, file.worker):
-                    found.append(step)
-                    break
-    return found
+        layouts = [layout for layout in reader.index.layouts() if not names.isdisjoint(layout.slots)]
+        found = sorted(set().union(*reader.index.steps_of_layouts(layouts, worker).values()))
+        complete = reader.completeness
+        return found if complete.has_ended else found[: bisect_right(found, complete.last_complete_step)]

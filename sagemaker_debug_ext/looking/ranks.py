@@ -42,11 +42,8 @@ class RankDeviations:
 
 def last_steps(trial: Trial) -> dict[str, int]:
     """Return the last global step that each worker saved."""
-    found: dict[str, int] = {}
     with trial.index_reader.lock:
-        for file in trial.index_reader.index.files():
-            found[file.worker] = max(found.get(file.worker, -1), file.step)
-    return dict(sorted(found.items()))
+        return trial.index_reader.index.last_steps()
 
 
 class RankReader:

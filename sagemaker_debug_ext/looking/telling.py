@@ -23,7 +23,6 @@ from sagemaker_debug_ext.looking.story import (
     Part,
     RuleLine,
     RuleState,
-    SavedCollection,
     Sentence,
     Story,
     TrialFacts,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.explain import Explanation
     from sagemaker_debug_ext.rules.issue import Issue
     from sagemaker_debug_ext.trials import Trial
-    from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
 MAX_SHOWN: Final = 50
 """Number of issues and tensors of a finding that are listed; the rest is counted."""
@@ -279,7 +277,7 @@ def _facts(material: Material, findings: Sequence[Finding], rules: Sequence[Rule
         num_workers=trial.num_workers,
         num_tensors=num_tensors,
         last_losses=losses,
-        collections=tuple(_collections(trial)),
+        collections=material.collections,
         problems=tuple(str(problem) for problem in trial.problems()),
     )
 
@@ -341,43 +339,6 @@ def finding_sentence(finding: Finding) -> Sentence:
     else:
         parts += [": found at ", found]
     return Sentence.of(*parts)
-
-
-def _collections(trial: Trial) -> Iterable[SavedCollection]:
-    reader = trial.index_reader
-    with reader.lock:
-        names = reader.index.tensor_names()
-        files = list(reader.index.files())
-    for name, collection in sorted(trial.collections().items()):
-        members = {tensor for tensor in names if collection.matches(tensor)}
-        if not members:
-            continue
-        sizes: dict[int, int] = {}
-        num_bytes = 0
-        steps: dict[ModeKeys, set[int]] = {}
-        for file in files:
-            key = id(file.layout)
-            if key not in sizes:
-                sizes[key] = _record_bytes(file, members)
-            num_bytes += sizes[key]
-            if sizes[key]:
-                steps.setdefault(file.mode_step[0], set()).add(file.step)
-        every = set().union(*steps.values())
-        yield SavedCollection(
-            name=name,
-            num_tensors=len(members),
-            num_bytes=num_bytes,
-            num_steps={mode.name: len(steps[mode]) for mode in sorted(steps, key=lambda mode: mode.value)},
-            first_step=min(every, default=None),
-            last_step=max(every, default=None),
-        )
-
-
-def _record_bytes(file: IndexEntryFile, members: set[str]) -> int:
-    """Return the size of the records of some tensors in an event file; 0 if it has none of them."""
-    slots = [file.layout.slots[name] for name in members & file.layout.slots.keys()]
-    positions = [position for slot in slots for position in (slot.value, *slot.reductions.values()) if position >= 0]
-    return sum(file.content.location(position).length for position in positions)
 
 
 def _count(number: int, what: str) -> str:

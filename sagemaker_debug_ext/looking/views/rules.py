@@ -97,15 +97,10 @@ def _strip(content: Content, number: int, facts: TrialFacts, saved: SavedCollect
     collection = trial.collections()[saved.name]
     reader = trial.index_reader
     first, last = facts.first_step or 0, facts.last_step or 0
-    places: set[int] = set()
-    has: dict[int, bool] = {}
     with reader.lock:
-        for file in reader.index.files():
-            key = id(file.layout)
-            if key not in has:
-                has[key] = any(collection.matches(name) for name in file.layout.slots)
-            if has[key]:
-                places.add(round(_STRIP * (file.step - first) / max(last - first, 1)))
+        layouts = [layout for layout in reader.index.layouts() if any(map(collection.matches, layout.slots))]
+        steps = set().union(*reader.index.steps_of_layouts(layouts).values())
+    places = {round(_STRIP * (step - first) / max(last - first, 1)) for step in steps}
     path = "".join(f"M{place} 0V12" for place in sorted(places))
     words = f"{saved.name}: steps {saved.first_step} to {saved.last_step}"
     return element(

@@ -7,11 +7,12 @@ numbers.
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, meant_mode
@@ -156,6 +157,19 @@ class TrialIndex:
         """Return the layouts of all index files, in the order in which they were found."""
         return [layout for layout in self._layouts.values() if layout.rows]
 
+    def steps_of_layouts(self, layouts: Iterable[IndexLayout], worker: str | None = None) -> dict[ModeKeys, set[int]]:
+        """Return mode → global steps of the index files with some layouts, of one worker or of all."""
+        table = self._table
+        rows: Iterable[int] = itertools.chain.from_iterable(layout.rows for layout in layouts)
+        if worker is not None:
+            rows = (row for row in rows if table.worker(row) == worker)
+        if self.only_mode is not None:
+            return {self.only_mode: set(map(table.steps.__getitem__, rows))}
+        found: dict[ModeKeys, set[int]] = {}
+        for row in rows:
+            found.setdefault(table.mode(row), set()).add(table.steps[row])
+        return found
+
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL) -> Sequence[int]:
@@ -181,6 +195,11 @@ class TrialIndex:
         """Return the modes of the saved steps, without GLOBAL, which stands for steps saved without a mode."""
         return [mode for mode in ModeKeys if mode is not ModeKeys.GLOBAL and self.steps(mode)]
 
+    @property
+    def only_mode(self) -> ModeKeys | None:
+        """The mode of all index files, which is GLOBAL for those saved without one; None if there are several."""
+        return next(iter(self._modes)) if len(self._modes) == 1 else None
+
     def mode_step(self, global_step: int) -> ModeStep | None:
         """Return mode and mode step of a global step; if workers disagree, those of the first worker in sort order."""
         first = min(self._rows_at(global_step), key=self._table.worker, default=None)
@@ -198,6 +217,10 @@ class TrialIndex:
     def workers(self) -> list[str]:
         """Return all workers that saved a tensor, sorted."""
         return sorted(self._last_steps)
+
+    def last_steps(self) -> dict[str, int]:
+        """Return worker → its last global step, sorted by worker."""
+        return dict(sorted(self._last_steps.items()))
 
     def has_later_step(self, worker: str, global_step: int) -> bool:
         """Return whether a worker saved a tensor after a global step."""
@@ -334,6 +357,13 @@ class TrialIndex:
             if position >= 0 and layout.rows:
                 sizes.append(self._table.contents[layout.rows[0]].location(position).length)
         return min(sizes)
+
+    def bytes_of_tensors(self, layout: IndexLayout, names: Set[str]) -> int:
+        """Return the size of all records of some tensors in one file of a layout; 0 if it has none of them."""
+        slots = [slot for name, slot in layout.slots.items() if name in names]
+        positions = [position for slot in slots for position in (slot.value, *slot.reductions.values())]
+        location = self._table.contents[layout.rows[0]].location
+        return sum(location(position).length for position in positions if position >= 0)
 
     def original_name(self, name: str) -> str | None:
         """Return a tensor's name in its framework; None if no shape, which carries it, was saved."""
