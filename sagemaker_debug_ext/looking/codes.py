@@ -74,6 +74,15 @@ def encode_octaves(octaves: Floats, saved: Flags) -> Codes:
     return np.where(saved, _of_octaves(octaves), NOT_SAVED).astype(np.uint8)
 
 
+def rounded(codes: Codes, octaves: float) -> Codes:
+    """Return codes of octaves rounded to multiples of some octaves, which need fewer bytes; flags stay."""
+    width = max(round(octaves / MOST_OCTAVES * _LEVELS), 1)
+    table = np.arange(256)
+    levels, is_above = np.divmod(table[1:ZERO] - 1, 2)
+    table[1:ZERO] = 1 + 2 * np.minimum(width * np.round(levels / width), _LEVELS) + is_above
+    return table.astype(np.uint8)[codes]
+
+
 def _of_octaves(octaves: Floats) -> Floats:
     number = np.nan_to_num(octaves)
     level = np.round(np.clip(np.abs(number), 0, MOST_OCTAVES) / MOST_OCTAVES * _LEVELS)
@@ -107,7 +116,11 @@ def _median_of_columns(values: Floats) -> Floats:
     parts = []
     for begin in range(0, values.shape[1], _COLUMNS_AT_ONCE):
         part = values[:, begin : begin + _COLUMNS_AT_ONCE]
-        parts.append(_nanmedian(np.where(np.isfinite(part) & (part > 0), part, np.nan), axis=0))
+        usable = np.isfinite(part) & (part > 0)
+        is_usual = bool(usable.all()) and len(part) > 0
+        parts.append(
+            np.median(part, axis=0, keepdims=True) if is_usual else _nanmedian(np.where(usable, part, np.nan), axis=0)
+        )
     return np.concatenate(parts, axis=1)
 
 

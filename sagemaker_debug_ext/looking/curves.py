@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
@@ -77,17 +77,21 @@ class CurveReader:
     Args:
         trial: The trial.
         max_curves: Highest number of tensors to read.
+        choose: Returns the tensors that could be read, the most important ones first.
+
+    Attributes:
+        names: The tensors that could be read, as of the last reading.
     """
 
-    def __init__(self, trial: Trial, max_curves: int) -> None:
+    def __init__(self, trial: Trial, max_curves: int, choose: Callable[[Trial], Sequence[str]] = curve_names) -> None:
         self._trial = trial
         self._max_curves = max_curves
         self._layouts: frozenset[IndexLayout] | None = None
         self._steps: list[int] = []
-        self._names: list[str] = []
+        self._choose = choose
         self._points: dict[str, _Points] = {}
         self._modes: dict[int, ModeKeys] = {}
-        self.num_names = 0
+        self.names: tuple[str, ...] = ()
 
     def read(self) -> tuple[Curve, ...]:
         """Read steps that were not read yet, and return the curves, one for each tensor and mode."""
@@ -97,13 +101,11 @@ class CurveReader:
         steps = reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False)
         wanted: list[int] | None = steps[len(self._steps) :]
         if layouts != self._layouts or steps[: len(self._steps)] != self._steps:
-            names = curve_names(self._trial)
-            self.num_names = len(names)
-            self._names = names[: self._max_curves]
-            self._points = {name: {} for name in self._names}
+            self.names = tuple(self._choose(self._trial))
+            self._points = {name: {} for name in self.names[: self._max_curves]}
             wanted = None  # all steps, also incomplete ones, which come again once they are complete
         if wanted != []:
-            for name, points in _read(self._trial, self._names, wanted).items():
+            for name, points in _read(self._trial, list(self._points), wanted).items():
                 self._points[name] |= points
         self._layouts, self._steps = layouts, steps
         return tuple(self._curves())

@@ -51,7 +51,7 @@ class Material:
         verdict: What rules found; None if none were run.
         measures: The measures of its layers.
         curves: Losses, metrics and further single numbers over steps.
-        num_curves: Number of tensors that could be drawn as curves.
+        curve_names: All tensors that could be drawn as curves, those of `curves` first.
         ranks: How far each worker is from the others; None for a trial of one worker.
         collections: The collections that were saved.
     """
@@ -60,7 +60,7 @@ class Material:
     verdict: Verdict | None
     measures: LayerMeasures
     curves: tuple[Curve, ...]
-    num_curves: int
+    curve_names: tuple[str, ...]
     ranks: RankDeviations | None
     collections: tuple[SavedCollection, ...]
 
@@ -113,7 +113,7 @@ class MaterialReader:
             verdict=verdict,
             measures=self._measures.measures(),
             curves=self._curves.read(),
-            num_curves=self._curves.num_names,
+            curve_names=self._curves.names,
             ranks=self._ranks.read(seconds),
             collections=tuple(self._collections.read()),
         )

@@ -26,6 +26,9 @@ _SIZES: Final = (("l2", False), ("l2", True), ("mean", True), ("std", False), ("
 
 _MOST_STEPS_AT_ONCE: Final = 128
 _FEWEST_STEPS_AT_ONCE: Final = 8
+_NUMBERS_AT_ONCE: Final = 320_000
+"""Number of tensors × steps after which it is looked at the time."""
+
 _BYTES_AT_ONCE: Final = 64 << 20
 """Limit of the values in memory at a time, except for the values of one tensor at one step."""
 
@@ -112,7 +115,9 @@ class MeasureReader:
             return False
         until = self._clock() + seconds
         num_bytes = sum(table.bytes_per_step() for table in self._tables)
-        size = min(max(int(_BYTES_AT_ONCE / (num_bytes or 1)), _FEWEST_STEPS_AT_ONCE), _MOST_STEPS_AT_ONCE)
+        num_tensors = sum(len(table.names) for table in self._tables)
+        most = min(_BYTES_AT_ONCE / (num_bytes or 1), _NUMBERS_AT_ONCE / (num_tensors or 1))
+        size = min(max(int(most), _FEWEST_STEPS_AT_ONCE), _MOST_STEPS_AT_ONCE)
         for batch in spread(sorted(self._unread), set(first), size):
             for table in self._tables:
                 table.read(batch)
@@ -159,7 +164,7 @@ class _Table:
     def __init__(self, trial: Trial, group: str, names: Sequence[str], worker: str | None) -> None:
         self._trial = trial
         self._group = group
-        self._names = tuple(names)
+        self.names = tuple(names)
         self._worker = worker
         self._row = {name: row for row, name in enumerate(names)}
         self.steps = _steps_of(trial, set(names), worker)
@@ -183,7 +188,7 @@ class _Table:
 
     def extend(self) -> bool:
         """Note steps that have come, and return whether they are all later than those that are known."""
-        steps = _steps_of(self._trial, set(self._names), self._worker)
+        steps = _steps_of(self._trial, set(self.names), self._worker)
         if steps[: len(self.steps)] != self.steps:
             return False
         self.steps = steps
@@ -191,7 +196,7 @@ class _Table:
         room = self._shape[1]
         if len(steps) > room:
             more = max(len(steps) - room, room, _LEAST_ROOM)
-            self._shape = (len(self._names), room + more)
+            self._shape = (len(self.names), room + more)
             self._saved = np.pad(self._saved, ((0, 0), (0, more)))
             self._tables = {
                 name: np.pad(table, ((0, 0), (0, more)), constant_values=np.nan) for name, table in self._tables.items()
@@ -223,7 +228,7 @@ class _Table:
             values = table[:, shown]
             saved = self._saved[:, shown] if statistic == "size" else ~np.isnan(values)
             if saved.any() and (statistic != "non_finite" or values[saved].any()):
-                yield LayerGrid(MEASURES[name], self._names, steps, values, saved, self._source(statistic))
+                yield LayerGrid(MEASURES[name], self.names, steps, values, saved, self._source(statistic))
 
     def _put(self, statistic: str, rows: Any, columns: Any, values: Any) -> None:
         """Write numbers of tensors, if the group has a measure for them; finite ones stay finite."""
@@ -249,7 +254,7 @@ class _Table:
         with reader.lock:
             layouts = reader.index.layouts()
         for layout in layouts:
-            for name in self._names:
+            for name in self.names:
                 slot = layout.slots.get(name)
                 for key in slot.reductions if slot else ():
                     if key in counts:
@@ -261,9 +266,7 @@ class _Table:
         assert self._reduction is not None
         operation, absolute = self._reduction
         named = {reduction_tensor_name(operation, absolute, name): row for name, row in self._row.items()}
-        found = self._trial.index_reader.read_columns(
-            self._names, steps, ModeKeys.GLOBAL, self._worker, self._reduction
-        )
+        found = self._trial.index_reader.read_columns(self.names, steps, ModeKeys.GLOBAL, self._worker, self._reduction)
         whole: dict[tuple[int, ...], tuple[list[int], list[npt.NDArray[Any]]]] = {}  # steps → rows and their numbers
         for stored, at, arrays in found:
             if isinstance(arrays, np.ndarray) and arrays.size == len(at):
@@ -307,7 +310,7 @@ class _Table:
         """Yield names and steps whose values fit into memory together."""
         names: list[str] = []
         num_bytes = 0.0
-        for name in self._names:
+        for name in self.names:
             size = self._bytes[name] * len(steps)
             if math.isinf(size):  # only reductions were saved
                 continue

@@ -214,8 +214,9 @@ def _notes(materials: Sequence[Material], detail: Detail, place: int) -> tuple[s
                 f"{material.trial.name}: curves have at most {detail.points} points; bands reach from the lowest to "
                 "the highest value of each."
             )
-        if material.num_curves > min(len(material.curves), detail.curves):
-            notes.append(f"{material.trial.name}: {material.num_curves} tensors could be drawn as curves, not all are.")
+        num_curves = len(material.curve_names)
+        if num_curves > min(len(material.curves), detail.curves):
+            notes.append(f"{material.trial.name}: {num_curves} tensors could be drawn as curves, not all are.")
     return tuple(notes)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
+from sagemaker_debug_ext.looking.page.folding import AS_TABLE, Folding
 from sagemaker_debug_ext.looking.page.legend import legend, line_sample
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import ThinCurve
@@ -64,9 +65,9 @@ def line_chart(
     limit: float | None = None,
     width: int = 620,
     height: int = 230,
-    has_table: bool = True,
+    folding: Folding | None = None,
 ) -> Element:
-    """Return a chart as a figure, with its numbers as a folded table.
+    """Return a chart as a figure.
 
     Args:
         title: What is drawn.
@@ -75,7 +76,7 @@ def line_chart(
         limit: A value to draw as a dashed line.
         width: Width in pixels.
         height: Height in pixels.
-        has_table: Whether the numbers follow as a table.
+        folding: How the numbers follow as a folded table; None for no table.
     """
     drawn = [line for line in lines if line.curve.steps]
     numbers = np.concatenate([part for line in drawn for part in (line.curve.low, line.curve.high)] or [np.empty(0)])
@@ -121,7 +122,7 @@ def line_chart(
         _legend(drawn) if len(drawn) > 1 else None,
         picture,
         element("p", class_="readout", aria_live="polite"),
-        _table(drawn) if has_table else None,
+        folding.part(f"table {title}", AS_TABLE, lambda: _table(drawn)) if folding else None,
     )
 
 
@@ -301,11 +302,7 @@ def _table(lines: Sequence[Line]) -> Element:
         for place in range(0, len(curve.steps), every):
             low, high, last = (as_number(float(part[place])) for part in (curve.low, curve.high, curve.last))
             rows.append((shortened(line.label), as_step(curve.steps[place]), last, low, high))
-    return element(
-        "details",
-        element("summary", "as table"),
-        table(("line", "step", "value", "lowest", "highest"), rows),
-    )
+    return table(("line", "step", "value", "lowest", "highest"), rows)
 
 
 def table(head: Sequence[Child], rows: Sequence[Sequence[Child]], **attributes: str) -> Element:

@@ -20,8 +20,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.looking.page.folding import Folding
 from sagemaker_debug_ext.looking.page.markup import element
 from sagemaker_debug_ext.looking.server.guard import Guard
+from sagemaker_debug_ext.looking.views.curves import all_names
 from sagemaker_debug_ext.looking.views.parts import Content, Detail
 from sagemaker_debug_ext.looking.views.registry import VIEWS
 
@@ -35,6 +37,15 @@ _SCRIPTS: Final = {"page.css": "text/css", "page.js": "text/javascript", "live.j
 _HEARTBEAT_SECONDS: Final = 10.0
 _LEAST_SECONDS: Final = 0.25
 """Shortest time between two news of a stream."""
+
+_DETAIL: Final = Detail(rows=160, columns=400, points=150, curves=6, octaves=0.5)
+"""Level of detail that keeps an update with an open heat map of thousands of layers below 32 kB."""
+
+_MAX_OPENED: Final = 64
+"""Limit of the folded parts of a view that a page can ask for."""
+
+_MAX_RENDERED: Final = 64
+"""Limit of the views that are kept for further pages."""
 
 MAX_STREAMS: Final = 4
 """Further pages ask now and then, because a browser opens no more than six connections to a host."""
@@ -53,7 +64,7 @@ class Boards(Protocol):
 @attrs.define
 class _Rendered:
     version: int
-    parts: dict[str, bytes] = attrs.field(factory=dict)
+    parts: dict[tuple[str, frozenset[str]], bytes] = attrs.field(factory=dict)
 
 
 class LiveApp:
@@ -80,6 +91,7 @@ class LiveApp:
                 Route("/boards", self._list),
                 Route("/boards/{number:int}/story", self._story),
                 Route("/boards/{number:int}/views/{view:str}", self._view),
+                Route("/boards/{number:int}/names", self._names),
                 Route("/boards/{number:int}/news", self._news),
             ],
             middleware=[
@@ -105,22 +117,33 @@ class LiveApp:
         draw = next((draw for anchor, _, draw in VIEWS if anchor == name), None)
         if draw is None:
             raise HTTPException(404, "There is no such view.")
+        opened = frozenset(request.query_params.getlist("open")[:_MAX_OPENED])
         snapshot = await self._snapshot(request)
         tag = f'"{snapshot.version}"'
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304)
         kept = self._rendered.get(board)
-        if kept is None or kept.version < snapshot.version:
+        if kept is None or kept.version < snapshot.version or len(kept.parts) >= _MAX_RENDERED:
             self._rendered[board] = kept = _Rendered(snapshot.version)
-        if name not in kept.parts:
-            kept.parts[name] = await run_in_threadpool(self._draw, snapshot, draw)
+        key = (name, opened)
+        if key not in kept.parts:
+            kept.parts[key] = await run_in_threadpool(self._draw, snapshot, draw, opened)
         headers = {"content-encoding": "gzip", "etag": tag}
-        return Response(kept.parts[name], media_type="text/html", headers=headers)
+        return Response(kept.parts[key], media_type="text/html", headers=headers)
 
-    def _draw(self, snapshot: Snapshot, draw: Callable[[Content], Any]) -> bytes:
-        detail = Detail(points=200, has_tables=False)
-        content = Content(story=snapshot.story, materials=snapshot.materials, detail=detail, samples=self._samples)
-        return gzip.compress(str(element("div", draw(content))).encode(), 5, mtime=0)
+    def _draw(self, snapshot: Snapshot, draw: Callable[[Content], Any], opened: frozenset[str]) -> bytes:
+        return gzip.compress(str(element("div", draw(self._content(snapshot, opened)))).encode(), 5, mtime=0)
+
+    def _content(self, snapshot: Snapshot, opened: frozenset[str] = frozenset()) -> Content:
+        detail = attrs.evolve(_DETAIL, folding=Folding(opened))
+        return Content(story=snapshot.story, materials=snapshot.materials, detail=detail, samples=self._samples)
+
+    async def _names(self, request: Request) -> Response:
+        """Answer the names by which curves can be asked for, a line each."""
+        snapshot = await self._snapshot(request)
+        names = await run_in_threadpool(all_names, self._content(snapshot))
+        headers = {"content-encoding": "gzip"}
+        return Response(gzip.compress("\n".join(names).encode(), 5, mtime=0), media_type="text/plain", headers=headers)
 
     async def _news(self, request: Request) -> Response:
         board = await self._board(request)

@@ -19,6 +19,9 @@
   let board = null;
   let version = 0;
   let shown = { name: null, version: 0 };
+  const opened = new Map();  // view → keys of the folded parts that are open on it, and of curves that were chosen
+  const openOn = (name) => opened.get(name) || opened.set(name, new Set()).get(name);
+  const MOST_CHOSEN = 8;
   let isDrawing = false;
 
   const wanted = () => {
@@ -35,16 +38,23 @@
       while (shown.name !== wanted() || shown.version < version) {
         const name = wanted();
         const at = version;
-        const answer = await ask(`boards/${board}/views/${name}`);
+        const query = [...openOn(name)].map((key) => `open=${encodeURIComponent(key)}`).join("&");
+        const answer = await ask(`boards/${board}/views/${name}?${query}`);
         if (!answer.ok) throw new Error(await answer.text());
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const isOpen = new Map([...view.querySelectorAll("details > summary")].map((part) => [part.textContent, part.parentElement.open]));
+        const keyOf = (part) => part.dataset.part || part.firstElementChild.textContent;
+        const isOpen = new Map([...view.querySelectorAll("details")].map((part) => [keyOf(part), part.open]));
         const isSame = shown.name === name;
-        page.querySelectorAll("details > summary").forEach((part) => {
-          if (isSame && isOpen.has(part.textContent)) part.parentElement.open = isOpen.get(part.textContent);
+        page.querySelectorAll("details").forEach((part) => {
+          if (isSame && isOpen.has(keyOf(part))) part.open = isOpen.get(keyOf(part));
         });
         const made = document.adoptNode(page.body.firstElementChild);
+        const place = isSame ? focusables().indexOf(document.activeElement) : -1;
+        const search = isSame && view.querySelector(".search");  // keeps what somebody is typing
+        const begun = search && made.querySelector(".search");
+        if (begun) begun.replaceWith(search);
         view.replaceChildren(...made.childNodes);
+        if (!isSame) opened.forEach((_, other) => { if (other !== name) opened.delete(other); });
         if (!view.childElementCount) view.textContent = "There is nothing to show here yet.";
         shown = { name, version: at };
         links.forEach((link) => link.toggleAttribute("aria-current", link.dataset.view === name));
@@ -53,6 +63,7 @@
           dispatchEvent(new Event("content"));
         } else {
           dispatchEvent(new CustomEvent("content", { detail: "again" }));
+          if (place >= 0 && focusables()[place]) focusables()[place].focus({ preventScroll: true });
         }
         view.dataset.version = String(at);
       }
@@ -63,6 +74,36 @@
     }
   }
   addEventListener("hashchange", draw);
+  const focusables = () => [...view.querySelectorAll("a, button, input, select, summary, [tabindex]")];
+
+  // Folded parts come when they are opened; curves of any name when they are chosen.
+  function redraw() {
+    shown.version = 0;
+    draw();
+  }
+  view.addEventListener("toggle", (event) => {
+    const part = event.target;
+    if (!part.dataset || !part.dataset.part) return;
+    if (!part.open) openOn(shown.name).delete(part.dataset.part);
+    else if (part.childElementCount < 2) {
+      openOn(shown.name).add(part.dataset.part);
+      redraw();
+    }
+  }, true);
+  addEventListener("choose", (event) => {
+    const keys = openOn(shown.name);
+    const key = `curve ${event.detail}`;
+    if (!keys.delete(key)) {
+      const others = [...keys].filter((other) => other.startsWith("curve "));
+      if (others.length >= MOST_CHOSEN) keys.delete(others[0]);
+      keys.add(key);
+    }
+    redraw();
+  });
+  addEventListener("names", async (event) => {
+    const answer = await ask(`boards/${board}/names`);
+    if (answer.ok) event.detail((await answer.text()).split("\n"));
+  });
 
   function tell(text) { if (pulse.textContent !== text) pulse.textContent = text; }
 

@@ -173,25 +173,27 @@
     line.setAttribute("d", path);
   }
 
-  const cursors = new WeakMap();
+  // By title, because a live page draws its charts anew.
+  const cursors = new Map();
+  const titleOf = (picture) => picture.querySelector("title").textContent;
   async function moveCursor(picture, step, row) {
     const [low, high] = windowOf(picture);
     const at = Math.min(Math.max(step, low), high);
     if (!picture.dataset.grid) {
-      cursors.set(picture, { step: at, row: 0 });
+      cursors.set(titleOf(picture), { step: at, row: 0 });
       return show(picture, readLines(picture, at));
     }
     const found = await cellsOf(picture);
     if (!found) return;
     const place = Math.min(Math.max(row, 0), found.height - 1);
-    cursors.set(picture, { step: at, row: place });
+    cursors.set(titleOf(picture), { step: at, row: place });
     show(picture, readCells(picture, found, at, place));
   }
 
   // The next place that strikes: a cell that is NaN, infinite, zero or far from usual, or a marked step of a line chart.
   async function moveToFinding(picture, direction) {
     const [first] = windowOf(picture);
-    const cursor = cursors.get(picture);
+    const cursor = cursors.get(titleOf(picture));
     if (!picture.dataset.grid) {
       const steps = [...picture.querySelectorAll("text[data-step]")].map((mark) => Number(mark.dataset.step));
       const beyond = steps.filter((step) => !cursor || direction * (step - cursor.step) > 0);
@@ -274,7 +276,7 @@
     if (!picture || event.ctrlKey || event.metaKey || event.altKey) return;
     const [first, last] = windowOf(picture);
     const column = picture.dataset.grid ? numbers(picture.dataset.grid)[1] : (last - first) / 100;
-    const at = cursors.get(picture) || { step: first, row: 0 };
+    const at = cursors.get(titleOf(picture)) || { step: first, row: 0 };
     const far = event.shiftKey ? 10 : 1;
     const moves = {
       ArrowLeft: [-column * far, 0], ArrowRight: [column * far, 0], ArrowUp: [0, -far], ArrowDown: [0, far],
@@ -348,7 +350,7 @@
     const select = document.createElement("select");
     select.setAttribute("aria-label", "order of the rows");
     for (const [value, text] of Object.entries(ORDERS)) select.append(new Option(text, value));
-    const title = picture.querySelector("title").textContent;
+    const title = titleOf(picture);
     select.addEventListener("change", () => {
       chosen.set(title, select.value);
       sortRows(picture, select.value);
@@ -360,6 +362,50 @@
     const item = document.createElement("li");
     item.append(select);
     legend.append(item);
+  }
+
+  // Search for a curve by its name: the file holds the names, a live page asks for them.
+  const MOST_FOUND = 30;
+  function addSearch(place) {
+    const input = document.createElement("input");
+    const list = document.createElement("ul");
+    const count = document.createElement("p");
+    input.type = "search";
+    input.placeholder = `search ${spaced(place.dataset.total)} names`;
+    input.setAttribute("aria-label", "search curves by name");
+    count.setAttribute("role", "status");
+    let names = null;
+    const find = () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const found = words.length ? names.filter(([low]) => words.every((word) => low.includes(word))) : [];
+      list.replaceChildren(...found.slice(0, MOST_FOUND).map(([, name]) => {
+        const line = document.createElement("li");
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = name;
+        button.addEventListener("click", () => choose(name, count));
+        line.append(button);
+        return line;
+      }));
+      count.textContent = !words.length ? "" : found.length > MOST_FOUND
+        ? `${spaced(found.length)} names, the first ${MOST_FOUND} of them` : `${found.length} name${found.length === 1 ? "" : "s"}`;
+    };
+    input.addEventListener("input", () => {
+      const take = (given) => { names = given.map((name) => [name.toLowerCase(), name]); find(); };
+      if (names) find();
+      else if (place.dataset.names !== undefined) take(place.dataset.names.split("\n"));
+      else dispatchEvent(new CustomEvent("names", { detail: take }));
+    });
+    place.append(input, count, list);
+  }
+  function choose(name, count) {
+    const there = [...document.querySelectorAll("[data-curve]")].find((chart) => chart.dataset.curve === name);
+    if (!document.getElementById("pulse")) {
+      if (there) there.scrollIntoView({ block: "center" });
+      else count.textContent = `${name} is not drawn in this file: sagemaker-debug watch draws any`;
+    } else {
+      dispatchEvent(new CustomEvent("choose", { detail: name }));
+    }
   }
 
   // Tables by the column whose heading is chosen.
@@ -394,6 +440,7 @@
       if (picture.dataset.grid) addOrders(picture);
       if (zoom) applyZoom(picture);
     });
+    document.querySelectorAll(".search:empty").forEach(addSearch);
     document.querySelectorAll("table:not(.confusion) > thead th:not(.sorts)").forEach((head) => {
       if (!head.textContent || head.closest("table").tBodies[0].rows.length < 2) return;
       head.classList.add("sorts");

@@ -76,7 +76,7 @@ def _charts(content: Content, number: int, finding: Finding) -> Element:
             named = evidence.tensors if len(evidence.tensors) <= _MAX_POINTED else evidence.tensors[:1]
             shown = window(grid, evidence.tensors, _ROWS)
             picture = grid_picture(shown, scale, detail, marks, named)
-            charts.append(element("div", picture, grid_table(shown, scale) if detail.has_tables else None))
+            charts.append(element("div", picture, grid_table(shown, scale, detail.tables) if detail.tables else None))
             if evidence.tensors and evidence is finding.evidence[0]:
                 charts.append(_series(content, finding, material, evidence.subject, evidence.tensors[0]))
         elif evidence.subject == "loss":
@@ -104,7 +104,7 @@ def _series(content: Content, finding: Finding, material: Material, measure: str
         lines,
         marks_of([finding]),
         limit=limit,
-        has_table=content.detail.has_tables,
+        folding=content.detail.tables,
     )
 
 
@@ -114,7 +114,7 @@ def _named_curve(content: Content, material: Material, name: str, finding: Findi
         for curve in material.curves
         if curve.name == name
     ]
-    return line_chart(name, lines, marks_of([finding]), has_table=content.detail.has_tables) if lines else None
+    return line_chart(name, lines, marks_of([finding]), folding=content.detail.tables) if lines else None
 
 
 def _issues(finding: Finding) -> Element:

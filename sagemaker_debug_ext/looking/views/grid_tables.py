@@ -10,29 +10,33 @@ from sagemaker_debug_ext.looking.codes import Scale
 from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import table
-from sagemaker_debug_ext.looking.page.markup import Element, element, shortened
+from sagemaker_debug_ext.looking.page.folding import AS_TABLE, Folding
+from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import pool_grid
 
 _MAX_ROWS: Final = 200
 _HEAD: Final = ("tensor", "first", "last", "lowest", "highest", "at step", "steps with 0", "steps not finite")
 
 
-def grid_table(grid: LayerGrid, scale: Scale) -> Element:
+def grid_table(grid: LayerGrid, scale: Scale, folding: Folding) -> Element:
     """Return a measure as a folded table with a row for each tensor, the one farthest from usual first.
 
     Args:
         grid: The measure; at most 200 of its tensors are in the table.
         scale: The scale that says what is usual.
+        folding: How the table is folded.
     """
+    return folding.part(f"table {grid.measure.title} {grid.tensors[0]}", AS_TABLE, lambda: _table(grid, scale))
+
+
+def _table(grid: LayerGrid, scale: Scale) -> Child:
     strengths = pool_grid(grid, scale, len(grid.tensors), 1).codes[:, 0]
     order = np.argsort(-strengths.astype(int), kind="stable")[:_MAX_ROWS].tolist()
     rest = len(grid.tensors) - len(order)
-    return element(
-        "details",
-        element("summary", "as table"),
+    return [
         table(_HEAD, [_row(grid, row) for row in order]),
         element("p", f"{rest} tensors that are closer to usual are left out.", class_="quiet") if rest else None,
-    )
+    ]
 
 
 def _row(grid: LayerGrid, row: int) -> tuple[str, ...]:

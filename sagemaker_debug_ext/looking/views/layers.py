@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.looking.codes import Scale
 from sagemaker_debug_ext.looking.material import Material
+from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
-from sagemaker_debug_ext.looking.page.charts import Line, line_chart
+from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.grid_tables import grid_table
@@ -30,22 +34,26 @@ def layers_view(content: Content) -> Element:
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
         marks = marks_of(content.story.findings_of(number)[:3])
         for place, grid in enumerate(material.measures.grids.values()):
-            scales = ("share",) if grid.measure.kind == "share" else ("start", "others")
+            scales: tuple[Scale, ...] = ("share",) if grid.measure.kind == "share" else ("start", "others")
             for scale in scales:
                 words = {"start": "against its own start", "others": "against other layers", "share": ""}[scale]
-                picture = grid_picture(grid, scale, content.detail, marks, width=1200, label_width=260)  # type: ignore[arg-type]
                 inner.append(
-                    element(
-                        "details",
-                        element("summary", f"{grid.measure.title} {words} ({grid.source})"),
-                        picture,
-                        grid_table(grid, scale) if content.detail.has_tables and scale != "others" else None,  # type: ignore[arg-type]
-                        open=place == 0 and scale == "start",
+                    content.detail.folding.part(
+                        f"{number} {grid.measure.name} {scale}",
+                        f"{grid.measure.title} {words} ({grid.source})",
+                        functools.partial(_grid, content, grid, scale, marks),
+                        is_open=place == 0 and scale == "start",
                     )
                 )
         if not material.measures.grids:
             inner.append(_nothing_saved())
     return element("section", element("h2", "Layers × steps"), inner, id="layers")
+
+
+def _grid(content: Content, grid: LayerGrid, scale: Scale, marks: Sequence[Mark]) -> Child:
+    tables = content.detail.tables if scale != "others" else None
+    picture = grid_picture(grid, scale, content.detail, marks, width=1200, label_width=260)
+    return [picture, grid_table(grid, scale, tables) if tables else None]
 
 
 def _nothing_saved() -> Element:
@@ -71,39 +79,49 @@ def tensors_view(content: Content) -> Child:
 
 
 def _tensor(content: Content, number: int, material: Material, name: str) -> Child:
-    lines = [
-        (grid, Line(name, thin_curve(*grid.series(name), content.detail.points), color))
-        for color, grid in enumerate(material.measures.grids.values())
-        if name in grid.tensors
-    ]
-    ridges = _ridges(material, name)
-    if not lines and ridges is None:
+    grids = [(color, grid) for color, grid in enumerate(material.measures.grids.values()) if name in grid.tensors]
+    ridges = _ridge_steps(material, name)
+    if not grids and not ridges:
         return None
     title = content.title_of(number)
-    marks = marks_of([finding for finding in content.story.findings_of(number) if name in finding.tensors][:2])
-    return element(
-        "details",
-        element("summary", f"{title + ': ' if title else ''}{shortened(name)}"),
-        element(
-            "div",
-            [line_chart(f"{grid.measure.title}", [line], marks, height=180, has_table=False) for grid, line in lines],
-            ridges,
-            class_="pair",
-        ),
+    return content.detail.folding.part(
+        f"{number} {name}",
+        f"{title + ': ' if title else ''}{shortened(name)}",
+        functools.partial(_charts, content, number, name, grids, ridges),
     )
 
 
-def _ridges(material: Material, name: str) -> Element | None:
-    """Return the histograms of a tensor at some steps, below each other; None if its values were not saved."""
+def _charts(
+    content: Content, number: int, name: str, grids: Sequence[tuple[int, LayerGrid]], ridges: Sequence[int]
+) -> Child:
+    """Return the measures of a tensor over the steps, and its histograms at some steps."""
+    marks = marks_of([finding for finding in content.story.findings_of(number) if name in finding.tensors][:2])
+    charts = []
+    for color, grid in grids:
+        line = Line(name, thin_curve(*grid.series(name), content.detail.points), color)
+        charts.append(
+            line_chart(f"{grid.measure.title} of {name}", [line], marks, height=180, folding=content.detail.tables)
+        )
+    return element("div", charts, _ridges(content.materials[number], name, ridges), class_="pair")
+
+
+def _ridge_steps(material: Material, name: str) -> list[int]:
+    """Return some steps at which the values of a tensor were saved."""
     trial = material.trial
     with trial.index_reader.lock:
         size = trial.index_reader.index.smallest_value_bytes(name)
     steps = trial.tensor(name).steps() if trial.has_tensor(name) else []
     if not np.isfinite(size) or size > _MAX_BYTES or not steps:
-        return None
+        return []
     places = np.unique(np.linspace(0, len(steps) - 1, _RIDGES).astype(int))
+    return [steps[place] for place in places.tolist()]
+
+
+def _ridges(material: Material, name: str, steps: Sequence[int]) -> Element | None:
+    """Return the histograms of a tensor at some steps, below each other; None if it has no numbers."""
+    trial = material.trial
     values = {}
-    for step in (steps[place] for place in places.tolist()):
+    for step in steps:
         try:
             value = trial.tensor(name).value(step)
         except (OSError, DebugExtError):  # noted as a problem of the trial

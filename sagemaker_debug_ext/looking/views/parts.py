@@ -10,13 +10,14 @@ from typing import Final
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.looking.codes import INFINITE, Scale
+from sagemaker_debug_ext.looking.codes import INFINITE, Scale, rounded
 from sagemaker_debug_ext.looking.curves import Curve
 from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.names import shared_path
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
+from sagemaker_debug_ext.looking.page.folding import Folding
 from sagemaker_debug_ext.looking.page.heatmap import heat_map
 from sagemaker_debug_ext.looking.page.markup import Element, element, shortened
 from sagemaker_debug_ext.looking.story import Finding, Sentence, Story
@@ -38,6 +39,8 @@ class Detail:
         curves: Highest number of charts of curves, by trial.
         tensors: Highest number of tensors with histograms, by trial.
         has_tables: Whether the numbers of charts follow as tables.
+        folding: How parts of the page are folded.
+        octaves: Colours of heat maps are rounded to so many octaves; 0 for the finest ones.
     """
 
     rows: int = 400
@@ -46,6 +49,13 @@ class Detail:
     curves: int = 24
     tensors: int = 12
     has_tables: bool = True
+    folding: Folding = attrs.field(factory=Folding)
+    octaves: float = 0
+
+    @property
+    def tables(self) -> Folding | None:
+        """How tables are folded; None without tables."""
+        return self.folding if self.has_tables else None
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -100,7 +110,7 @@ def circled(number: int) -> str:
     return _circled(number)
 
 
-def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] = (), **options: int) -> Element | None:
+def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] = ()) -> Element | None:
     """Return the losses of trials in one chart; None if no loss was saved."""
     lines = []
     for number in numbers:
@@ -113,7 +123,7 @@ def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] =
             lines.append(curve_line(curve, label, color, content.detail.points))
     if not lines:
         return None
-    return line_chart("loss", lines, marks, has_table=content.detail.has_tables, **options)
+    return line_chart("loss", lines, marks, folding=content.detail.tables)
 
 
 def curve_line(curve: Curve, label: str, color: int, points: int) -> Line:
@@ -156,6 +166,8 @@ def grid_picture(
         label_width: Width of the labels in pixels.
     """
     cells = pool_grid(grid, scale, detail.rows, detail.columns)
+    if detail.octaves and scale != "share":
+        cells = attrs.evolve(cells, codes=rounded(cells.codes, detail.octaves))
     wanted = set(named)
     labels = []
     shared = len(shared_path(grid.tensors)) if len(grid.tensors) > 1 else 0

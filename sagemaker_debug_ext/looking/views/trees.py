@@ -15,7 +15,7 @@ from sagemaker_debug_ext.looking.page.bars import bar_chart
 from sagemaker_debug_ext.looking.page.charts import Line, line_chart, table
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import thin_curve
-from sagemaker_debug_ext.looking.views.parts import Content
+from sagemaker_debug_ext.looking.views.parts import Content, Detail
 from sagemaker_debug_ext.rules.inference.xgboost_report import xgboost_report
 
 _MARKS: Final = ("trees/", "feature_importance/")
@@ -42,9 +42,9 @@ def trees_view(content: Content) -> Child:
 
 def _of_trial(content: Content, material: Material) -> Child:
     report = xgboost_report(material.trial)
-    points = content.detail.points
+    detail = content.detail
     charts: list[Child] = [
-        _lines(f"{name} by round", {key: courses[key] for key in ("training", "validation")}, points)
+        _lines(f"{name} by round", {key: courses[key] for key in ("training", "validation")}, detail)
         for name, courses in report["metrics"].items()
     ]
     if "task" in report:
@@ -52,10 +52,10 @@ def _of_trial(content: Content, material: Material) -> Child:
         labels = distribution.get("classes") or distribution["edges"][:-1]
         charts.append(bar_chart("distribution of the labels", labels, distribution["counts"]))
     if "classification" in report:
-        charts += _classification(report["classification"], points)
+        charts += _classification(report["classification"], detail)
     if "regression" in report:
-        charts += _regression(report["regression"], points)
-    charts += [_importance_course(material, kind, points) for kind in report["feature_importance"]]
+        charts += _regression(report["regression"], detail)
+    charts += [_importance_course(material, kind, detail) for kind in report["feature_importance"]]
     return [
         element("p", f"{as_step(report['num_steps'])} saved rounds", _task(report), "."),
         element("div", charts, class_="pair"),
@@ -71,19 +71,21 @@ def _task(report: Mapping[str, Any]) -> Child:
     return ["; the model does ", element("strong", report["task"])] if "task" in report else None
 
 
-def _lines(title: str, courses: Mapping[str, Sequence[Sequence[float]]], points: int) -> Element | None:
+def _lines(title: str, courses: Mapping[str, Sequence[Sequence[float]]], detail: Detail) -> Element | None:
     """Return a line for each course of pairs of round and number."""
     lines = [
         Line(
-            name, thin_curve([int(step) for step, _ in course], np.array([n for _, n in course], float), points), number
+            name,
+            thin_curve([int(step) for step, _ in course], np.array([n for _, n in course], float), detail.points),
+            number,
         )
         for number, (name, course) in enumerate(courses.items())
         if course
     ]
-    return line_chart(title, lines, has_table=False) if lines else None
+    return line_chart(title, lines, folding=detail.tables) if lines else None
 
 
-def _classification(found: Mapping[str, Any], points: int) -> list[Child]:
+def _classification(found: Mapping[str, Any], detail: Detail) -> list[Child]:
     matrix, last = found["confusion_matrix"], found["course"][-1]
     kinds = ("micro", "macro", "weighted")
     scores = [(name, *(f"{last[name][kind]:.4f}" for kind in kinds)) for name in ("precision", "recall", "f1")]
@@ -102,18 +104,18 @@ def _classification(found: Mapping[str, Any], points: int) -> list[Child]:
     charts: list[Child] = [
         element("figure", element("figcaption", "confusion at the last round"), table(head, rows, class_="confusion")),
         element("figure", element("figcaption", "scores at the last round"), table(("score", *kinds), scores)),
-        _lines("accuracy of each class by round", by_class, points),
+        _lines("accuracy of each class by round", by_class, detail),
     ]
     roc = found.get("roc")
     if roc and roc["area"] is not None:
         pairs = zip(roc["false_positive_rate"], roc["true_positive_rate"], strict=True)
         course = [[100 * false, 100 * true] for false, true in pairs]
         title = f"ROC curve, area {roc['area']:.4f}: % of positives found, over % of negatives taken for positives"
-        charts.append(_lines(title, {"ROC": course}, points))
+        charts.append(_lines(title, {"ROC": course}, detail))
     return charts
 
 
-def _regression(found: Mapping[str, Any], points: int) -> list[Child]:
+def _regression(found: Mapping[str, Any], detail: Detail) -> list[Child]:
     last = found["course"][-1]["decile_errors"]
     tenths = {
         f"{name} tenth": [[entry["step"], entry["decile_errors"][number]] for entry in found["course"]]
@@ -122,7 +124,7 @@ def _regression(found: Mapping[str, Any], points: int) -> list[Child]:
     rows = [(str(number), f"{error:.5g}") for number, error in enumerate(last, 1)]
     return [
         bar_chart("residuals at the last round", found["residuals"]["edges"][:-1], found["residuals"]["counts"]),
-        _lines("absolute error for tenths of the labels by round", tenths, points),
+        _lines("absolute error for tenths of the labels by round", tenths, detail),
         element(
             "figure",
             element("figcaption", "absolute error for each tenth of the labels"),
@@ -131,7 +133,7 @@ def _regression(found: Mapping[str, Any], points: int) -> list[Child]:
     ]
 
 
-def _importance_course(material: Material, kind: str, points: int) -> Element | None:
+def _importance_course(material: Material, kind: str, detail: Detail) -> Element | None:
     """Return the importance of the most important features over the rounds."""
     prefix = f"feature_importance/{kind}/"
     courses = {}
@@ -142,7 +144,7 @@ def _importance_course(material: Material, kind: str, points: int) -> Element | 
             if course:
                 courses[name.removeprefix(prefix)] = course
     first = sorted(courses, key=lambda name: (-courses[name][-1][1], name))[:_MAX_FEATURES]
-    return _lines(f"importance of the first features by {kind}", {name: courses[name] for name in first}, points)
+    return _lines(f"importance of the first features by {kind}", {name: courses[name] for name in first}, detail)
 
 
 def _importances(kind: str, found: Mapping[str, float]) -> Element | None:

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.store.backends.local import LocalBackend
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.writer import NamedNumbers, StepData, TrialWriter
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -123,6 +127,7 @@ def wait_for_version(server):
         ("/boards/0/story", "GET", {"Authorization": None}, 401),
         ("/boards/0/news", "GET", {"Authorization": None}, 401),
         ("/boards/0/views/verdict", "GET", {"Authorization": None}, 401),
+        ("/boards/0/names", "GET", {"Authorization": None}, 401),
         ("/boards", "POST", {}, 405),
         ("/boards", "DELETE", {}, 405),
         ("/boards", "OPTIONS", {}, 405),
@@ -152,9 +157,8 @@ def test_request_when_it_is_not_that_of_the_page_then_refused(server, path, meth
 def test_view_when_nothing_has_changed_then_it_is_not_sent_again(server):
     """The version of what is known is the tag of a view; the story is that of the report."""
     wait_for_version(server)
-    status, headers, body = ask(server, "/boards/0/views/layers")
+    status, headers, _ = ask(server, "/boards/0/views/layers")
     assert (status, headers["content-encoding"]) == (200, "gzip")
-    assert len(body) < 200_000
     assert ask(server, "/boards/0/views/layers", If_None_Match=headers["etag"])[0] == 304
     assert json.loads(ask(server, "/boards/0/story")[2])["trials"][0]["last_step"] == 11
 
@@ -209,6 +213,79 @@ def test_page_when_a_job_runs_then_steps_and_findings_come_by_themselves(open_pa
         job.end()
         playwright.expect(page.locator("#pulse")).to_contain_text("the server has ended", timeout=30_000)
         assert process.wait(30) == 1
+
+
+def test_page_when_a_table_is_opened_then_it_comes_and_stays_while_the_job_goes_on(open_page, job):
+    """Folded parts are asked for when they are opened; the focus stays where it is when steps come."""
+    job.write(8)
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 7", timeout=30_000)
+        page.locator("nav a", has_text="Curves").click()
+        fold = page.locator("[data-curve] details", has_text="as table").first
+        playwright.expect(fold).to_be_visible()
+        assert fold.locator("tr").count() == 0
+        fold.locator("summary").press("Enter")
+        playwright.expect(fold.locator("tbody tr")).to_have_count(8)
+        playwright.expect(fold.locator("summary")).to_be_focused()
+        job.write(4)
+        playwright.expect(fold.locator("tbody tr")).to_have_count(12, timeout=30_000)
+        playwright.expect(fold.locator("summary")).to_be_focused()
+        fold.locator("summary").press("Enter")
+        playwright.expect(fold.locator("tbody tr").first).to_be_hidden()
+        page.locator("nav a", has_text="Layers").click()
+        page.locator("#view details", has_text="against other layers").first.locator("summary").first.click()
+        playwright.expect(page.locator("#view svg.heat")).to_have_count(2)
+
+
+def test_page_when_a_trial_has_12345_numbers_then_any_is_found_by_its_name(open_page, tmp_path):
+    """A few are drawn, the others come when they are chosen; what is typed stays while the job goes on."""
+    writer = SmallTrial(tmp_path / "job", collections={"default": [".*"], "losses": ["^loss"]})
+    names = [f"scalar/block.{number // 5}/tag_{number}" for number in range(12_345)]
+
+    def write(step):
+        writer.write(ModeKeys.TRAIN, step, {name: np.float32(step) for name in ("loss", *names)})
+
+    for step in range(3):
+        write(step)
+    with serving("watch", str(tmp_path / "job"), "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 2", timeout=60_000)
+        page.locator("nav a", has_text="Curves").click()
+        playwright.expect(page.locator("[data-curve]")).to_have_count(6)
+        search = page.locator(".search input")
+        search.press_sequentially("block.2468 12344")
+        playwright.expect(page.locator(".search button")).to_have_text(names[-1], timeout=30_000)
+        page.locator(".search button").click()
+        playwright.expect(page.locator("[data-curve]").first).to_contain_text(names[-1])
+        search.fill("tag_")
+        playwright.expect(page.locator(".search p")).to_have_text("12\u2009345 names, the first 30 of them")
+        write(3)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 3", timeout=60_000)
+        playwright.expect(page.locator("#view")).to_have_attribute("data-version", re.compile(r"\d+"))
+        playwright.expect(search).to_have_value("tag_")
+        playwright.expect(search).to_be_focused()
+        playwright.expect(page.locator("[data-curve]").first).to_contain_text(names[-1])
+
+
+@pytest.mark.parametrize("num_steps", [10, 800])
+def test_update_when_a_heat_map_is_open_then_below_32_kb_whatever_the_history(tmp_path, num_steps):
+    """The first screen, and the layers with the noise of a thousand of them."""
+    writer = TrialWriter(LocalBackend(tmp_path / "job"))
+    names = tuple(reduction_tensor_name("l2", False, f"gradient/layer{number}.weight") for number in range(1_000))
+    random = np.random.RandomState(0)
+    for step in range(num_steps):
+        sizes = np.exp(0.3 * random.standard_normal(len(names))).astype("f4")
+        numbers = [NamedNumbers(names, sizes, np.full(len(names), 1.7e9))]
+        writer.write_step(StepData(step, ModeKeys.TRAIN, step, numbers=numbers))
+    writer.write_collections([{"name": "gradients"}], 1)
+    writer.end()
+    with serving("watch", str(tmp_path / "job"), "--no-rules") as (_, address):
+        port, token = address.removeprefix("http://127.0.0.1:").split("/#token=")
+        server = int(port), token
+        wait_for_version(server)
+        for view in ("verdict", "layers", "curves", "tensors", "rules", "saved"):
+            assert len(ask(server, f"/boards/0/views/{view}")[2]) < 32_000, view
 
 
 def test_page_when_the_trial_vanishes_then_it_says_so_and_keeps_what_it_knew(open_page, job, tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sagemaker_debug_ext.looking.codes import INFINITE, NAN, NOT_SAVED, ZERO, octaves_of
+from sagemaker_debug_ext.looking.codes import INFINITE, NAN, NOT_SAVED, ZERO, octaves_of, rounded
 from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid
 from sagemaker_debug_ext.looking.thinning import pool_grid, thin_curve, thin_grid
 
@@ -100,6 +100,17 @@ def test_encode_when_against_own_start_then_by_octaves_and_flags():
     codes = codes_of(grid(values, saved), "start")[0]
     assert [round(octaves_of(code), 1) for code in codes[:6].tolist()] == [0, 0, 0, 1, -1, 6]
     assert codes[6:].tolist() == [ZERO, INFINITE, NAN, NOT_SAVED]
+
+
+def test_rounded_when_codes_are_coarse_then_no_farther_than_half_a_step_and_flags_stay():
+    """Half octaves differ from the codes by a quarter, on the same side of the reference."""
+    codes = np.arange(256, dtype=np.uint8)
+    coarse = rounded(codes, 0.5)
+    distances = [abs(octaves_of(int(a)) - octaves_of(int(b))) for a, b in zip(codes[1:253], coarse[1:253], strict=True)]
+    assert max(distances) <= 0.26
+    assert len(np.unique(coarse[1:253])) <= 27
+    assert ((codes - coarse) % 2 == 0).all()
+    assert coarse[[NOT_SAVED, ZERO, INFINITE, NAN]].tolist() == [NOT_SAVED, ZERO, INFINITE, NAN]
 
 
 def test_encode_when_against_others_then_by_the_median_of_the_step():
