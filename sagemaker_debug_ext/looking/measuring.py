@@ -279,9 +279,9 @@ class _Table:
                     self._put("size", named[stored], self._column[step], array.item())
                     self._saved[named[stored], self._column[step]] = True
         for at, (rows, numbers) in whole.items():
-            places = np.ix_(rows, [self._column[step] for step in at])
-            self._put("size", *places, np.stack(numbers))
-            self._saved[places] = True
+            row_places, columns = np.ix_(rows, [self._column[step] for step in at])
+            self._put("size", row_places, columns, np.stack(numbers))
+            self._saved[row_places, columns] = True
 
     def _read_values(self, steps: Sequence[int]) -> Iterator[_Values]:
         """Yield the values of tensors saved as such; the steps of a name come in order, if need be in parts."""

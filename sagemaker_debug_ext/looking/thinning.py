@@ -125,8 +125,9 @@ def pool_grid(grid: LayerGrid, scale: Scale, max_rows: int, max_columns: int) ->
         block = np.zeros((len(starts), len(columns.starts)), np.uint8)
         for extreme in (np.maximum, np.minimum):
             of_ratios = None if ratios is None else _extremes(extreme, ratios, is_saved, starts, columns.starts)
-            of_values = of_ratios
-            if of_ratios is None or not (np.isfinite(of_ratios) & (of_ratios > 0)).all():  # else as well of values
+            if of_ratios is not None and (np.isfinite(of_ratios) & (of_ratios > 0)).all():
+                of_values = of_ratios  # there is no flag, so values are as good
+            else:
                 of_values = _extremes(extreme, values, is_saved, starts, columns.starts)
             np.maximum(block, encode_values(of_values, of_ratios), out=block)
         if is_saved is not None:
@@ -173,7 +174,8 @@ def _extremes(
     """Return the highest or lowest saved value of each block; NaN where a block has any."""
     if saved is not None:
         values = np.where(saved, values, -np.inf if extreme is np.maximum else np.inf)
-    return _pooled(extreme, values, rows, columns)
+    found: Floats = _pooled(extreme, values, rows, columns)
+    return found
 
 
 def _pooled(operation: np.ufunc, values: Any, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> Any:

@@ -1,4 +1,4 @@
-"""The Chromium of this machine, whose path may be in ``CHROMIUM``."""
+"""The Chromium and the Firefox of this machine, whose paths may be in ``CHROMIUM`` and ``FIREFOX``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import shutil
 
 import pytest
 
+from .firefox import Firefox
+
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+FIREFOX = os.environ.get("FIREFOX") or shutil.which("firefox") or shutil.which("firefox-esr")
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +23,15 @@ def browser():
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def firefox(tmp_path):
+    """Open a Firefox."""
+    if FIREFOX is None:
+        pytest.skip("needs Firefox; FIREFOX may name it")
+    folder = tmp_path / "profile"
+    folder.mkdir()
+    opened = Firefox(FIREFOX, folder)
+    yield opened
+    opened.close()

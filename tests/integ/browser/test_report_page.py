@@ -7,6 +7,7 @@ to the folder in ``REPORT_PICTURES``.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,16 @@ import pytest
 
 from sagemaker_debug_ext.looking import write_report
 from sagemaker_debug_ext.looking.codes import NAN, ZERO
+from sagemaker_debug_ext.looking.measures import MEASURES
 from sagemaker_debug_ext.looking.page.document import document
 from sagemaker_debug_ext.looking.page.heatmap import heat_map
-from sagemaker_debug_ext.looking.report import ReportOptions
+from sagemaker_debug_ext.looking.report import ReportOptions, render
 from sagemaker_debug_ext.looking.thinning import thin_grid
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+from .made import made_material, noisy_grid
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -191,6 +195,61 @@ def test_brackets_when_pressed_in_a_heat_map_then_find_the_few_odd_cells_among_m
     page.close()
 
 
+def test_report_when_of_10000_layers_and_100000_points_then_three_mb_and_all_of_it_works(browser, tmp_path):
+    """Every measure as noise, curves of 100,000 points: the page keeps its size, opens, zooms and sorts."""
+    others = [name for name in MEASURES if name != "gradient_norm"]
+    grids = [noisy_grid("gradient_norm", 10_000, 4_000), *(noisy_grid(name, 2_000, 700) for name in others)]
+    text, story = render((made_material(tmp_path / "job", grids, 100_000),), ReportOptions())
+    assert len(text.encode()) <= 3_000_000
+    assert any("heat maps show 10000 tensors at 4000 steps" in note for note in story.coverage.notes)
+    path = tmp_path / "report.html"
+    path.write_text(text, encoding="utf-8")
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(path.as_uri())
+    playwright.expect(page.locator("header svg.chart")).to_have_count(2)
+    if "REPORT_PICTURES" in os.environ:
+        page.screenshot(path=Path(os.environ["REPORT_PICTURES"], "large.png"))
+    picture = page.locator("#layers svg.heat").first
+    before = picture.locator("svg.plot").get_attribute("viewBox")
+    picture.focus()
+    page.keyboard.press("+")
+    assert picture.locator("svg.plot").get_attribute("viewBox") != before
+    page.keyboard.press("Escape")
+    assert picture.locator("svg.plot").get_attribute("viewBox") == before
+    first = picture.locator("text.row").first.text_content()
+    page.locator("#layers select").first.select_option("change")
+    playwright.expect(picture.locator("text.row").first).not_to_have_text(first)
+    context.close()
+    assert said == []
+
+
+def test_search_when_a_trial_has_12345_numbers_then_the_report_finds_their_names(browser, tmp_path):
+    """Names are found by any of their parts; those that are drawn are shown, and of the others it is said."""
+    trial = SmallTrial(tmp_path / "job", collections={"default": [".*"], "losses": ["^loss"]})
+    names = [f"scalar/block.{number // 5}/tag_{number}" for number in range(12_345)]
+    for step in range(2):
+        trial.write(ModeKeys.TRAIN, step, {name: np.float32(step) for name in ("loss", *names)})
+    trial.end()
+    path = tmp_path / "report.html"
+    write_report([create_trial(str(tmp_path / "job"))], path, [None])
+    assert path.stat().st_size < 3_000_000
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.locator(".search input").fill("TAG_1234 block.246")
+    found = page.locator(".search button")
+    playwright.expect(found).to_have_text([names[1234], *names[12_340:]])
+    found.last.click()
+    playwright.expect(page.locator(".search p")).to_contain_text("is not drawn in this file")
+    page.locator(".search input").fill("tag_3 block.0")
+    found.click()
+    playwright.expect(page.locator(f"[data-curve='{names[3]}']")).to_be_in_viewport()
+    page.close()
+
+
 def test_brackets_when_pressed_in_a_curve_then_go_to_its_marked_steps(open_page):
     """The steps at which rules found something."""
     page = open_page()
@@ -200,3 +259,37 @@ def test_brackets_when_pressed_in_a_curve_then_go_to_its_marked_steps(open_page)
     page.wait_for_timeout(100)
     text = curve.locator("xpath=..").locator(".readout").inner_text()
     assert text.startswith(f"step {BROKEN_AT}:")
+
+
+def test_page_when_opened_in_firefox_then_the_same_and_nothing_is_asked_or_said(firefox, report):
+    """First screen, words of a cell, zoom and theme; no request, no message on the console."""
+    firefox.open(report.as_uri())
+    assert "Not finite" in firefox.run("return document.querySelector('h1').innerText")
+    where = firefox.run("return document.querySelector('.where').innerText")
+    assert f"gradient/{NAMES[3]}" in where
+    assert f"step {BROKEN_AT}" in where
+    assert firefox.run("return document.querySelectorAll('header svg.chart').length") == 2
+    assert firefox.run("return document.querySelectorAll('img[src=x]').length") == 0
+    press = """
+        const picture = document.querySelector("header svg.heat");
+        picture.focus();
+        picture.dispatchEvent(new KeyboardEvent("keydown", { key: arguments[0], bubbles: true }));
+    """
+    readout = "return document.querySelector('header svg.heat').parentElement.querySelector('.readout').textContent"
+    firefox.run(press, "]")
+    end = time.monotonic() + 30
+    while not (text := firefox.run(readout)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert f"step {BROKEN_AT}, layer3.weight" in text
+    assert "NaN or infinite" in text
+    window = "return document.querySelector('header svg.heat svg.plot').getAttribute('viewBox')"
+    whole = firefox.run(window)
+    firefox.run(press, "+")
+    assert firefox.run(window) != whole
+    background = "return getComputedStyle(document.body).backgroundColor"
+    before = firefox.run(background)
+    firefox.run("document.getElementById('theme').click()")
+    assert firefox.run(background) != before
+    if "REPORT_PICTURES" in os.environ:
+        firefox.take_picture(Path(os.environ["REPORT_PICTURES"], "firefox.png"))
+    assert firefox.said() == []
