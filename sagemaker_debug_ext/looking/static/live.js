@@ -55,7 +55,16 @@
         if (begun) begun.replaceWith(search);
         view.replaceChildren(...made.childNodes);
         if (!isSame) opened.forEach((_, other) => { if (other !== name) opened.delete(other); });
-        if (!view.childElementCount) view.textContent = "There is nothing to show here yet.";
+        if (!view.childElementCount) {
+          const title = document.createElement("h2");
+          title.textContent = links.find((link) => link.dataset.view === name).textContent;
+          view.replaceChildren(title, "There is nothing to show here yet.");
+        }
+        const head = view.querySelector("h1") ? null : view.querySelector("h2");
+        if (head) {  // each view is a page of its own, whose heading is the first one
+          head.setAttribute("role", "heading");
+          head.setAttribute("aria-level", "1");
+        }
         shown = { name, version: at };
         links.forEach((link) => link.toggleAttribute("aria-current", link.dataset.view === name));
         if (!isSame) {

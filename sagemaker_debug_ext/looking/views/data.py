@@ -106,7 +106,7 @@ def _confusion(labels: npt.NDArray[Any], predictions: npt.NDArray[Any], first: i
             "figcaption",
             f"true class (rows) and predicted class (columns), steps {as_step(first)} to {as_step(last)}{note}",
         ),
-        table(("", *map(str, shown.tolist()), "recall"), rows, class_="confusion"),
+        table(("true \\ predicted", *map(str, shown.tolist()), "recall"), rows, class_="confusion"),
     )
 
 

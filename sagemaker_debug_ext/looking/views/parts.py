@@ -25,6 +25,9 @@ from sagemaker_debug_ext.looking.telling import matching_rows
 from sagemaker_debug_ext.looking.thinning import ThinGrid, pool_grid, thin_curve
 
 _LETTERS: Final = "ABCDEFGH"
+_FEW_CELLS: Final = 16_000
+"""Largest heat map whose colours are never rounded."""
+
 _DASH_OF_MODE: Final = {"TRAIN": 0, "EVAL": 1, "PREDICT": 2, "GLOBAL": 0}
 
 
@@ -40,7 +43,7 @@ class Detail:
         tensors: Highest number of tensors with histograms, by trial.
         has_tables: Whether the numbers of charts follow as tables.
         folding: How parts of the page are folded.
-        octaves: Colours of heat maps are rounded to so many octaves; 0 for the finest ones.
+        octaves: Colours of large heat maps are rounded to so many octaves; 0 for the finest ones.
     """
 
     rows: int = 400
@@ -166,7 +169,7 @@ def grid_picture(
         label_width: Width of the labels in pixels.
     """
     cells = pool_grid(grid, scale, detail.rows, detail.columns)
-    if detail.octaves and scale != "share":
+    if detail.octaves and scale != "share" and cells.codes.size > _FEW_CELLS:
         cells = attrs.evolve(cells, codes=rounded(cells.codes, detail.octaves))
     wanted = set(named)
     labels = []

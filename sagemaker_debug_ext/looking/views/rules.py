@@ -33,7 +33,9 @@ def rules_view(content: Content) -> Element:
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
         rows = [_rule(line) for line in sorted(lines, key=lambda line: _ORDER.index(line.state))]
         if rows:
-            inner.append(table(("", "rule", "state", "looked at", "steps evaluated", "why, and what to save"), rows))
+            inner.append(
+                table(("sign", "rule", "state", "looked at", "steps evaluated", "why, and what to save"), rows)
+            )
         else:
             inner.append(element("p", "No rule was run.", class_="quiet"))
     return element("section", element("h2", "Rules"), inner, id="rules")

@@ -25,6 +25,19 @@ def browser():
         opened.close()
 
 
+@pytest.fixture(scope="session")
+def find_barriers():
+    """Return a function that names what keeps people from using a page, as axe finds it."""
+    axe = pytest.importorskip("axe_playwright_python.base")
+
+    def find(page):
+        page.evaluate(f"{axe.AXE_SCRIPT}\n;null")
+        found = page.evaluate("axe.run()")["violations"]
+        return {violation["id"]: [node["html"] for node in violation["nodes"]] for violation in found}
+
+    return find
+
+
 @pytest.fixture
 def firefox(tmp_path):
     """Open a Firefox."""

@@ -215,6 +215,22 @@ def test_page_when_a_job_runs_then_steps_and_findings_come_by_themselves(open_pa
         assert process.wait(30) == 1
 
 
+def test_views_when_axe_looks_then_no_barrier(open_page, find_barriers, job):
+    """Each view of the live page in both themes."""
+    job.write(8, broken=NAMES[3])
+    job.end()
+    with serving("watch", job.path) as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#view h1")).to_contain_text("Not finite", timeout=30_000)
+        for link in page.locator("nav a").all():
+            link.click()
+            shown = page.locator(f"nav a[aria-current][data-view='{link.get_attribute('data-view')}']")
+            playwright.expect(shown).to_be_visible()
+            for _ in range(2):
+                assert find_barriers(page) == {}, link.inner_text()
+                page.locator("#theme").click()
+
+
 def test_page_when_a_table_is_opened_then_it_comes_and_stays_while_the_job_goes_on(open_page, job):
     """Folded parts are asked for when they are opened; the focus stays where it is when steps come."""
     job.write(8)

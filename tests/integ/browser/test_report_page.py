@@ -145,6 +145,15 @@ def test_page_when_the_theme_is_switched_then_the_background_changes(open_page):
     playwright.expect(page.locator("body")).to_have_css("background-color", "rgb(15, 19, 24)")
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=["wide", "narrow"])
+def test_page_when_axe_looks_then_no_barrier(open_page, find_barriers, theme, size):
+    """Headings, names, roles and contrast of texts, folded parts included."""
+    page = open_page(theme, size)
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    assert find_barriers(page) == {}
+
+
 def test_page_when_a_link_leads_to_a_finding_then_it_is_shown(open_page, report):
     """An address with a finding can be sent to somebody."""
     page = open_page()
