@@ -25,11 +25,16 @@ def resolve_profiler(
     """
     off_by_config = config is not None and config.disable_profiler is True
     if disable_profiler is True and config is not None and not off_by_config:
-        raise ConflictingSettingsError("disable_profiler=True must not come with a profiler_config that collects data")
+        raise ConflictingSettingsError(
+            "profiler_config.disable_profiler cannot be False when disable_profiler is True. Leave out one of them"
+        )
     if disable_profiler is False and off_by_config:
         raise ConflictingSettingsError("disable_profiler=False must not come with a profiler_config that is disabled")
     if has_rules and (disable_profiler is True or off_by_config):
-        raise ConflictingSettingsError("profiler rules must come with the profiler on: they read what it collects")
+        switch = "disable_profiler" if disable_profiler is True else "profiler_config.disable_profiler"
+        raise ConflictingSettingsError(
+            f"ProfilerRule cannot be set when {switch} is True. Profiler rules read what the profiler collects"
+        )
     if config is None and (disable_profiler is not None or has_rules):
         return configs.ProfilerConfig(disable_profiler=disable_profiler is True)
     return config

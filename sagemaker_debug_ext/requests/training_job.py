@@ -129,7 +129,11 @@ def _hook_in_other_region(
     """Raise for a hook in a region without Debugger; leave the hook out if it was not requested explicitly."""
     if hook is None or asked_for:
         if hook is not None:
-            problems.add("DebugHookConfig", _no_debugger(region, "debugger_hook_config=False"))
+            problems.add(
+                "DebugHookConfig",
+                "Current region does not support debugger but debugger hook config is set! "
+                + _no_debugger(region, "debugger_hook_config=False"),
+            )
         return hook
     warnings.warn(f"no DebugHookConfig is sent: {_no_debugger(region)}", DebugExtWarning, stacklevel=3)
     return None

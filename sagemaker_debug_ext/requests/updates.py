@@ -49,16 +49,16 @@ def profiler_update_request(
     profile = framework_profile_from_sdk(framework_profile_params)
     if not (chosen or system_monitor_interval_millis or s3_output_path or profile or disable_framework_metrics):
         raise SMDebugValueError(
-            "an update of the profiler must change something: rules, system_monitor_interval_millis, s3_output_path, "
-            "framework_profile_params or disable_framework_metrics"
+            "Please provide profiler config or profiler rule to be updated. An update must change something: rules, "
+            "system_monitor_interval_millis, s3_output_path, framework_profile_params or disable_framework_metrics"
         )
     if disable_framework_metrics and profile is not None:
-        raise SMDebugValueError("framework_profile_params must not come with disable_framework_metrics=True")
+        raise SMDebugValueError("framework_profile_params cannot be set when disable_framework_metrics is True")
     for rule in chosen:
         if not isinstance(rule, ProfilerRule):
             raise SMDebugValueError(
-                f"rules of an update must be profiler rules, because those on tensors cannot be changed while a job "
-                f"runs (got {rule!r} among them)"
+                f"Please provide ProfilerRule to be updated. Rules on tensors cannot be changed while a job runs "
+                f"(got {rule.name!r} among them)"
             )
     # Only the checks and the warning of the constructor are needed: an update may omit members that a job requires.
     config = configs.ProfilerConfig(s3_output_path, system_monitor_interval_millis, profile)

@@ -58,7 +58,7 @@ class JobAccessors:
     def _required_job_name(self) -> str:
         name = self._latest_job_name()
         if name is None:
-            raise SMDebugValueError(f"this {type(self).__name__} has no training job yet")
+            raise SMDebugValueError(f"this {type(self).__name__} is not associated with a training job yet")
         return name
 
     def _latest_request(self) -> dict[str, Any]:
@@ -276,7 +276,7 @@ class JobAccessors:
         """
         job = self.latest_job()
         if job.description.get("ProfilingStatus") == "Disabled":
-            raise SMDebugValueError(f"the profiler of job {job.name!r} is already off")
+            raise SMDebugValueError(f"job {job.name!r}: Profiler is already disabled.")
         self._update_job(profiler_off_request(job.name))
 
     def enable_default_profiling(self) -> None:
@@ -287,7 +287,9 @@ class JobAccessors:
         """
         job = self.latest_job()
         if job.description.get("ProfilingStatus") == "Enabled":
-            raise SMDebugValueError(f"the profiler of job {job.name!r} is already on; change it with update_profiler")
+            raise SMDebugValueError(
+                f"job {job.name!r}: Debugger monitoring is already enabled. Change it with update_profiler"
+            )
         known = (job.description, self._latest_request())
         paths = [(source.get("ProfilerConfig") or {}).get("S3OutputPath") for source in known]
         output = [(source.get("OutputDataConfig") or {}).get("S3OutputPath") for source in known]

@@ -214,7 +214,7 @@ def test_paths_before_the_first_job_are_refused(make):
         estimator.latest_job_trial,
         estimator.disable_profiling,
     ):
-        with pytest.raises(SMDebugValueError, match="has no training job yet"):
+        with pytest.raises(SMDebugValueError, match="is not associated with a training job yet"):
             question()
 
 

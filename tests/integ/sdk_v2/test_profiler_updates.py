@@ -96,13 +96,13 @@ def test_update_profiler_of_framework_metrics(running):
 def test_update_profiler_of_nothing_or_of_what_cannot_change_is_refused(running):
     """Rules on tensors stay as they are."""
     estimator, _ = running()
-    with pytest.raises(SMDebugValueError, match="must change something"):
+    with pytest.raises(SMDebugValueError, match=r"Please provide profiler config or profiler rule to be updated\."):
         estimator.update_profiler()
-    with pytest.raises(SMDebugValueError, match="must be profiler rules"):
+    with pytest.raises(SMDebugValueError, match=r"Please provide ProfilerRule to be updated\."):
         estimator.update_profiler(rules=[Rule.sagemaker(rule_configs.overfit())])
     with pytest.raises(SMDebugValueError, match="must be one of 100, 200"):
         estimator.update_profiler(system_monitor_interval_millis=7)
-    with pytest.raises(SMDebugValueError, match="disable_framework_metrics"):
+    with pytest.raises(SMDebugValueError, match="cannot be set when disable_framework_metrics is True"):
         estimator.update_profiler(disable_framework_metrics=True, framework_profile_params=sdk.FrameworkProfile())
 
 
@@ -114,14 +114,14 @@ def test_disable_and_enable_profiling_know_how_the_job_stands(running):
     estimator.disable_profiling()
     assert estimator.latest_job_profiler_artifacts_path() is None
     described(stub, "Disabled")
-    with pytest.raises(SMDebugValueError, match="is already off"):
+    with pytest.raises(SMDebugValueError, match=r"Profiler is already disabled\."):
         estimator.disable_profiling()
     described(stub, "Disabled", ProfilerConfig={"S3OutputPath": "s3://my-bucket/p", "DisableProfiler": True})
     expect(stub, {"DisableProfiler": False, "S3OutputPath": "s3://my-bucket/p"})
     estimator.enable_default_profiling()
     assert estimator.latest_job_profiler_artifacts_path() == "s3://my-bucket/p/running/profiler-output"
     described(stub, "Enabled")
-    with pytest.raises(SMDebugValueError, match="is already on"):
+    with pytest.raises(SMDebugValueError, match=r"Debugger monitoring is already enabled\."):
         estimator.enable_default_profiling()
 
 

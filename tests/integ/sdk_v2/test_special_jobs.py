@@ -169,7 +169,7 @@ def test_regions_without_debugger_leave_the_defaults_out(region, generic, make_s
         estimator.fit(wait=False, job_name="region")
     assert estimator.latest_job_debugger_artifacts_path() is None
     assert estimator.latest_job_profiler_artifacts_path() is None
-    with pytest.raises(RequestValidationError, match="DebugHookConfig: Debugger is not known to run"):
+    with pytest.raises(RequestValidationError, match="Current region does not support debugger but"):
         generic(sagemaker_session=session, debugger_hook_config=HOOK).fit(job_name="region-hook")
     with pytest.raises(RequestValidationError, match="no evaluator for built-in rules"):
         generic(sagemaker_session=session, rules=RULES).fit(job_name="region-rules")

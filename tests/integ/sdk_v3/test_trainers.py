@@ -265,7 +265,7 @@ def test_preview_of_paths_needs_no_job(make):
     trainer = make(rules=RULES)
     assert trainer.preview_debugger_artifact_paths("next").debugger == f"{BUCKET}/next/debug-output"
     assert trainer.preview_debugger_artifact_paths().debugger == f"{BUCKET}/{{job_name}}/debug-output"
-    with pytest.raises(SMDebugValueError, match="has no training job yet"):
+    with pytest.raises(SMDebugValueError, match="is not associated with a training job yet"):
         trainer.latest_job_debugger_artifacts_path()
     assert trainer.explain_debugger().can_all_evaluate
 

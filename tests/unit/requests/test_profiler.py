@@ -36,10 +36,10 @@ def test_resolve_profiler_follows_who_asks_for_it(config, disable, has_rules, re
 @pytest.mark.parametrize(
     ("config", "disable", "has_rules", "match"),
     [
-        (ProfilerConfig(), True, False, "collects data"),
+        (ProfilerConfig(), True, False, r"disable_profiler cannot be False when disable_profiler is True\."),
         (OFF, False, False, "is disabled"),
-        (OFF, None, True, "profiler rules must come with the profiler on"),
-        (None, True, True, "profiler rules must come with the profiler on"),
+        (OFF, None, True, r"ProfilerRule cannot be set when profiler_config\.disable_profiler is True\."),
+        (None, True, True, r"ProfilerRule cannot be set when disable_profiler is True\."),
     ],
 )
 def test_resolve_profiler_of_contradictions_is_refused(config, disable, has_rules, match):

@@ -112,7 +112,7 @@ def test_user_variable_when_set_then_is_kept():
         (
             REQUEST,
             {"rules": [ProfilerRule.sagemaker(rule_configs.LowGPUUtilization())], "disable_profiler": True},
-            "ProfilerConfig: profiler rules must come with the profiler on",
+            "ProfilerConfig: ProfilerRule cannot be set",
         ),
         ({"TrainingJobName": "digits-1"}, {}, "DebugHookConfig.S3OutputPath: a location on S3 must be given"),
     ],

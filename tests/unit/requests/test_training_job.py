@@ -90,7 +90,7 @@ def test_debugger_request_tells_all_problems_at_once():
         "ProfilerConfig",
         "ProfilerRuleConfigurations[0].RuleEvaluatorImage",
     ]
-    assert str(caught.value).startswith("10 problems in the request:\n- DebugHookConfig: Debugger is not known to run")
+    assert str(caught.value).startswith("10 problems in the request:\n- DebugHookConfig: Current region does not")
 
 
 settings = st.fixed_dictionaries(

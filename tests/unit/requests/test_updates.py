@@ -44,7 +44,7 @@ def test_an_update_of_framework_metrics_turns_them_on_or_off():
             SMDebugValueError,
             "disable_framework_metrics",
         ),
-        ({"rules": [Rule.sagemaker(rule_configs.overfit())]}, SMDebugValueError, "must be profiler rules"),
+        ({"rules": [Rule.sagemaker(rule_configs.overfit())]}, SMDebugValueError, "Overfit"),
         ({"rules": [REPORT, REPORT]}, RequestValidationError, r"ProfilerRuleConfigurations\[1\].*unique"),
         ({"system_monitor_interval_millis": 123}, SMDebugValueError, "must be one of 100"),
     ],

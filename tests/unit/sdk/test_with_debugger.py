@@ -168,7 +168,7 @@ def test_trainers_of_a_release_that_works_otherwise_are_refused():
 
 def test_trainers_before_their_first_job_have_no_paths():
     """There is nothing to ask about."""
-    with pytest.raises(SMDebugValueError, match="has no training job yet"):
+    with pytest.raises(SMDebugValueError, match="is not associated with a training job yet"):
         with_debugger(Trainer)().latest_job_debugger_artifacts_path()
 
 
