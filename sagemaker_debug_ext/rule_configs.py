@@ -26,7 +26,12 @@ from sagemaker_debug_ext.catalog.registry import (
 )
 from sagemaker_debug_ext.catalog.specs import ParameterSpec, RuleConfig, RuleSpec
 from sagemaker_debug_ext.config.actions import SMS, Action, ActionList, Email, StopTraining, is_valid_action_object
-from sagemaker_debug_ext.config.rules import ProfilerRule, processing_rule
+from sagemaker_debug_ext.config.rules import (
+    PROCESSING_INSTANCE_TYPE,
+    PROCESSING_VOLUME_SIZE_IN_GB,
+    ProfilerRule,
+    processing_rule,
+)
 from sagemaker_debug_ext.errors import did_you_mean
 
 __all__ = [
@@ -98,7 +103,7 @@ def get_default_profiler_processing_job(
         instance_type: Instance type of the processing job; ml.m5.4xlarge by default.
         volume_size_in_gb: Volume size of the instance; 128 by default.
     """
-    return processing_rule(instance_type or "ml.m5.4xlarge", volume_size_in_gb or 128)
+    return processing_rule(instance_type or PROCESSING_INSTANCE_TYPE, volume_size_in_gb or PROCESSING_VOLUME_SIZE_IN_GB)
 
 
 def _parameter_docs(spec: RuleSpec) -> Iterator[str]:

@@ -271,6 +271,11 @@ def is_positive_number(instance: object, attribute: attrs.Attribute[Any], value:
         raise SMDebugValueError(f"{_named(instance, attribute)} must be above 0 (got {value!r})")
 
 
+def present(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request that are set: neither None nor an empty collection."""
+    return {name: value for name, value in members.items() if value is not None and value not in ({}, [])}
+
+
 _HAS_WARNED: Final[ContextVar[bool]] = ContextVar("has_warned", default=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import Parameters, Text, is_name, render_parameters
+from sagemaker_debug_ext.config._fields import Parameters, Text, is_name, present, render_parameters
 from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, check_parameters
 from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugValueError
 from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS
@@ -51,6 +51,12 @@ class CollectionConfig:
         check_parameters(self.parameters, COLLECTION_PARAMETERS, f"collection {self.name!r}", self.strict)
         if isinstance(self.name, str) and "include_regex" not in self.parameters:
             _reject_misspelt(self.name)
+
+    def to_request_dict(self) -> dict[str, Any]:
+        """Return the entry of ``CollectionConfigurations``."""
+        return present({"CollectionName": self.name, "CollectionParameters": dict(self.parameters)})
+
+    _to_request_dict = to_request_dict  # the SDK's name, which published code calls
 
 
 def _reject_misspelt(name: str) -> None:

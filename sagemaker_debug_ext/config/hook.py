@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import Parameters, Text, is_local_path, is_s3_path, render_parameters
+from sagemaker_debug_ext.config._fields import Parameters, Text, is_local_path, is_s3_path, present, render_parameters
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook_options import HOOK_PARAMETERS, check_parameters
 from sagemaker_debug_ext.errors import SMDebugTypeError
@@ -71,3 +71,16 @@ class DebuggerHookConfig:
 
     def __attrs_post_init__(self) -> None:
         check_parameters(self.hook_parameters, HOOK_PARAMETERS, "the hook", self.strict)
+
+    def to_request_dict(self) -> dict[str, Any]:
+        """Return the member ``DebugHookConfig`` of a job with these settings only; unset ones are left out."""
+        return present(
+            {
+                "S3OutputPath": self.s3_output_path,
+                "LocalPath": self.container_local_output_path,
+                "HookParameters": dict(self.hook_parameters),
+                "CollectionConfigurations": [collection.to_request_dict() for collection in self.collection_configs],
+            }
+        )
+
+    _to_request_dict = to_request_dict  # the SDK's name, which published code calls

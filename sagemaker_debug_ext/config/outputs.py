@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import Text, is_local_path, is_s3_path
+from sagemaker_debug_ext.config._fields import Text, is_local_path, is_s3_path, present
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 RESERVED_LOCAL_PATHS: Final = ("/opt/ml", "/tmp", "/usr/local/nvidia")  # noqa: S108  # names, not files of ours
@@ -43,3 +43,9 @@ class TensorBoardOutputConfig:
 
     s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)
     container_local_output_path: Text | None = attrs.field(default=None, validator=_is_allowed_local_path)
+
+    def to_request_dict(self) -> dict[str, Any]:
+        """Return the member ``TensorBoardOutputConfig``; unset paths are left out."""
+        return present({"S3OutputPath": self.s3_output_path, "LocalPath": self.container_local_output_path})
+
+    _to_request_dict = to_request_dict  # the SDK's name, which published code calls

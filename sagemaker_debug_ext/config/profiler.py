@@ -26,7 +26,9 @@ from sagemaker_debug_ext.config._fields import (
     is_positive_number,
     is_s3_path,
     is_whole_number,
+    present,
 )
+from sagemaker_debug_ext.config.rules import PROCESSING_INSTANCE_TYPE, PROCESSING_VOLUME_SIZE_IN_GB
 from sagemaker_debug_ext.errors import (
     DebugExtWarning,
     ProfilingTypeError,
@@ -404,6 +406,24 @@ class Profiler:
     cpu_profiling_duration: int = attrs.field(default=3600, converter=int, validator=is_whole_number(1))
     file_rotation_interval: int = attrs.field(default=600, converter=int, validator=is_whole_number(1))
 
+    @property
+    def profiling_parameters(self) -> dict[str, str]:
+        """The settings in the form that the container reads."""
+        return {
+            "CPUProfilingDuration": str(self.cpu_profiling_duration),
+            "SMPFileRotationSecs": str(self.file_rotation_interval),
+        }
+
+    @property
+    def instanceType(self) -> str:  # noqa: N802  # the SDK's name
+        """Instance type of the job that processes the recordings."""
+        return PROCESSING_INSTANCE_TYPE
+
+    @property
+    def volumeSizeInGB(self) -> int:  # noqa: N802  # the SDK's name
+        """Volume size of that instance."""
+        return PROCESSING_VOLUME_SIZE_IN_GB
+
 
 @attrs.frozen
 class ProfilerConfig:
@@ -453,3 +473,18 @@ class ProfilerConfig:
                 DebugExtWarning,
                 stacklevel=3,
             )
+
+    def to_request_dict(self) -> dict[str, Any]:
+        """Return the member ``ProfilerConfig``; unset settings are left out."""
+        params = self.framework_profile_params or self.profile_params
+        return present(
+            {
+                # The service refuses a path without the profiler.
+                "S3OutputPath": None if self.disable_profiler is True else self.s3_output_path,
+                "DisableProfiler": self.disable_profiler,
+                "ProfilingIntervalInMilliseconds": self.system_monitor_interval_millis,
+                "ProfilingParameters": params and params.profiling_parameters,
+            }
+        )
+
+    _to_request_dict = to_request_dict  # the SDK's name, which published code calls

@@ -18,6 +18,7 @@ from sagemaker_debug_ext.config._fields import (
     is_s3_path,
     is_text,
     is_whole_number,
+    present,
     render_parameters,
 )
 from sagemaker_debug_ext.config.actions import Action, ActionList, to_actions
@@ -27,6 +28,13 @@ from sagemaker_debug_ext.errors import ConflictingSettingsError, DebugExtWarning
 
 PROFILER_RULE_NAME: Final = "DetailedProfilerProcessingJobConfig"
 """Name prefix of the rule that processes the recordings of SageMaker Profiler; that rule has its own image."""
+
+PROCESSING_INSTANCE_TYPE: Final = "ml.m5.4xlarge"
+PROCESSING_VOLUME_SIZE_IN_GB: Final = 128
+"""Default instance of that rule."""
+
+DEFAULT_IMAGE: Final = "DEFAULT_RULE_EVALUATOR_IMAGE"
+"""The SDK's placeholder for the evaluator of the region."""
 
 
 @runtime_checkable
@@ -75,6 +83,23 @@ class RuleBase:
         """File with the code of a custom rule: local or on S3."""
         return self.rule_parameters.get("source_s3_uri")
 
+    def to_request_dict(self) -> dict[str, Any]:
+        """Return the entry of a request with these settings only.
+
+        The image is the SDK's placeholder if none is set; `sagemaker_debug_ext.requests` finds that of the region.
+        """
+        return present(
+            {
+                "RuleConfigurationName": self.name,
+                "RuleEvaluatorImage": DEFAULT_IMAGE if self.image_uri is None else self.image_uri,
+                "InstanceType": self.instance_type,
+                "VolumeSizeInGB": self.volume_size_in_gb,
+                "LocalPath": self.container_local_output_path,
+                "S3OutputPath": self.s3_output_path,
+                "RuleParameters": dict(self.rule_parameters),
+            }
+        )
+
 
 @attrs.frozen(kw_only=True)
 class Rule(RuleBase):
@@ -100,6 +125,10 @@ class Rule(RuleBase):
     def collection_configs(self) -> tuple[CollectionConfig, ...]:
         """The collections that the hook saves for this rule."""
         return self.collections_to_save or self.default_collections
+
+    def to_debugger_rule_config_dict(self) -> dict[str, Any]:
+        """Return the entry of ``DebugRuleConfigurations``; see `RuleBase.to_request_dict`."""
+        return self.to_request_dict()
 
     @classmethod
     def sagemaker(
@@ -215,6 +244,10 @@ class Rule(RuleBase):
 class ProfilerRule(RuleBase):
     """A rule that watches the system and framework metrics of a job."""
 
+    def to_profiler_rule_config_dict(self) -> dict[str, Any]:
+        """Return the entry of ``ProfilerRuleConfigurations``; see `RuleBase.to_request_dict`."""
+        return self.to_request_dict()
+
     @classmethod
     def sagemaker(
         cls,
@@ -287,7 +320,9 @@ class ProfilerRule(RuleBase):
 
 
 def processing_rule(
-    instance_type: Text = "ml.m5.4xlarge", volume_size_in_gb: Number = 128, name: Text = PROFILER_RULE_NAME
+    instance_type: Text = PROCESSING_INSTANCE_TYPE,
+    volume_size_in_gb: Number = PROCESSING_VOLUME_SIZE_IN_GB,
+    name: Text = PROFILER_RULE_NAME,
 ) -> ProfilerRule:
     """Return the rule that processes the recordings of SageMaker Profiler. Its name is always the same.
 

@@ -22,11 +22,8 @@ from sagemaker_debug_ext.config.actions import ActionList, StopTraining, parse_a
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig, to_collections
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
-from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
+from sagemaker_debug_ext.config.rules import DEFAULT_IMAGE, PROFILER_RULE_NAME, ProfilerRule, Rule
 from sagemaker_debug_ext.errors import SettingTypeError, SMDebugTypeError
-
-_DEFAULT_IMAGE: Final = "DEFAULT_RULE_EVALUATOR_IMAGE"
-"""Placeholder in the SDK's rules for the image of built-in rules."""
 
 _METRICS_FIELDS: Final = {
     "StartStep": "start_step",
@@ -239,7 +236,7 @@ def _rule_arguments(*, image_uri: Any, name: Any, **fields: Any) -> dict[str, An
     """Return the arguments of a rule; built-in rules get no image, so that they work in every region."""
     processing = isinstance(name, str) and name.startswith(PROFILER_RULE_NAME)
     location = parse_image_uri(image_uri) if isinstance(image_uri, str) else None
-    built_in = image_uri == _DEFAULT_IMAGE or (location is not None and location.repository == BUILTIN_REPOSITORY)
+    built_in = image_uri == DEFAULT_IMAGE or (location is not None and location.repository == BUILTIN_REPOSITORY)
     if built_in and not processing:
         fields.update(instance_type=None, volume_size_in_gb=None)
     return {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import attrs
+
 from sagemaker_debug_ext.config._fields import Text, warned_before
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
@@ -70,22 +72,10 @@ def build_debug_hook_config(
     member: dict[str, Any] = {}
     with problems.below(""):
         member["S3OutputPath"] = required_output_path(hook.s3_output_path, output_path)
-    if hook.container_local_output_path is not None:
-        member["LocalPath"] = hook.container_local_output_path
-    if hook.hook_parameters:
-        member["HookParameters"] = dict(hook.hook_parameters)
-    with problems.below("CollectionConfigurations"):
-        collections = merge_collections(hook, rules)
-        if collections:
-            member["CollectionConfigurations"] = [_build_collection(collection) for collection in collections]
+    with problems.below("CollectionConfigurations"), warned_before():
+        merged = attrs.evolve(hook, collection_configs=merge_collections(hook, rules))
+        member.update(merged.to_request_dict())
     problems.raise_if_any()
-    return member
-
-
-def _build_collection(collection: CollectionConfig) -> dict[str, Any]:
-    member: dict[str, Any] = {"CollectionName": collection.name}
-    if collection.parameters:
-        member["CollectionParameters"] = dict(collection.parameters)
     return member
 
 

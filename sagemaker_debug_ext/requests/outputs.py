@@ -35,10 +35,7 @@ def build_tensorboard_output_config(config: TensorBoardOutputConfig, output_path
     Raises:
         RequestValidationError: No S3 location is given.
     """
-    member: dict[str, Any] = {"S3OutputPath": required_output_path(config.s3_output_path, output_path)}
-    if config.container_local_output_path is not None:
-        member["LocalPath"] = config.container_local_output_path
-    return member
+    return {"S3OutputPath": required_output_path(config.s3_output_path, output_path), **config.to_request_dict()}
 
 
 def _below(s3_output_path: object, *parts: str) -> str | None:

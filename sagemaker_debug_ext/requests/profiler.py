@@ -46,22 +46,9 @@ def build_profiler_config(config: configs.ProfilerConfig, output_path: Text | No
     Raises:
         RequestValidationError: No S3 location is given.
     """
+    member = config.to_request_dict()
     if config.disable_profiler is True:
-        return {"DisableProfiler": True}
-    member: dict[str, Any] = {"S3OutputPath": required_output_path(config.s3_output_path, output_path)}
-    if config.disable_profiler is not False:
-        member["DisableProfiler"] = config.disable_profiler
-    if config.system_monitor_interval_millis is not None:
-        member["ProfilingIntervalInMilliseconds"] = config.system_monitor_interval_millis
-    if config.framework_profile_params is not None:
-        member["ProfilingParameters"] = config.framework_profile_params.profiling_parameters
-    if config.profile_params is not None:
-        member["ProfilingParameters"] = _profiler_parameters(config.profile_params)
-    return member
-
-
-def _profiler_parameters(profiler: configs.Profiler) -> dict[str, str]:
-    return {
-        "CPUProfilingDuration": str(profiler.cpu_profiling_duration),
-        "SMPFileRotationSecs": str(profiler.file_rotation_interval),
-    }
+        return member
+    if config.disable_profiler is False:
+        del member["DisableProfiler"]
+    return {"S3OutputPath": required_output_path(config.s3_output_path, output_path), **member}

@@ -64,22 +64,13 @@ def build_rule_configurations(rules: Sequence[Rule | ProfilerRule], surroundings
 
 def _build_rule(rule: Rule | ProfilerRule, surroundings: RuleContext) -> dict[str, Any]:
     problems = Problems()
-    member: dict[str, Any] = {"RuleConfigurationName": rule.name}
+    settled = rule
     with problems.below("RuleEvaluatorImage"):
-        member["RuleEvaluatorImage"] = _image(rule, surroundings)
-    optional = {
-        "InstanceType": rule.instance_type,
-        "VolumeSizeInGB": rule.volume_size_in_gb,
-        "LocalPath": rule.container_local_output_path,
-        "S3OutputPath": rule.s3_output_path,
-    }
-    member.update({name: value for name, value in optional.items() if value is not None})
+        settled = attrs.evolve(settled, image_uri=_image(rule, surroundings))
     with problems.below("RuleParameters"):
-        parameters = _parameters(rule, surroundings)
-        if parameters:
-            member["RuleParameters"] = parameters
+        settled = attrs.evolve(settled, rule_parameters=_parameters(rule, surroundings))
     problems.raise_if_any()
-    return member
+    return settled.to_request_dict()
 
 
 def _image(rule: Rule | ProfilerRule, surroundings: RuleContext) -> Text:

@@ -295,10 +295,13 @@ class JobAccessors:
         output = [(source.get("OutputDataConfig") or {}).get("S3OutputPath") for source in known]
         self._update_job(profiler_on_request(job.name, next(path for path in [*paths, *output] if path)))
 
+    def _send_update(self, request: Mapping[str, Any]) -> None:
+        self.sagemaker_session.sagemaker_client.update_training_job(**request)
+
     def _update_job(self, request: dict[str, Any]) -> None:
         """Send an update, and remember the changed members."""
         before = self._latest_request()
-        self.sagemaker_session.sagemaker_client.update_training_job(**request)
+        self._send_update(request)
         config = dict(request["ProfilerConfig"])
         if not config.get("DisableProfiler"):
             output_path = (before.get("OutputDataConfig") or {}).get("S3OutputPath")

@@ -10,15 +10,19 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from sagemaker_debug_ext.catalog.images import framework_of_image
+from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, processing_rule
 from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning, SMDebugValueError
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, total_instances
+from sagemaker_debug_ext.sdk._uploads import SessionBucket
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.config.self_managed import SelfManaged
@@ -33,8 +37,15 @@ MANAGED_ATTRIBUTES: Final = {
 OWN_ARGUMENTS: Final = ("allow_rules_without_hook", "allow_region", "rule_image_account")
 """Arguments that the SDK's estimators do not have; see `debugger_request`."""
 
+_SENT_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "DebugHookConfig": {"CollectionConfigurations": []},
+    "ProfilerConfig": {"DisableProfiler": False},
+}
+"""Member → the parts with the service's default that the SDK sends, and that code around it may read."""
+
 _MODEL_CHANNEL: Final = "_model_channel_setting"
 _PREPARED: Final = "_debugger_prepared"
+_RULES: Final = "_rules_setting"
 _ENVIRONMENT: Final = "_environment_setting"
 _FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet", "xgboost")
 _CHECKPOINT_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")
@@ -45,6 +56,14 @@ def _fresh(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _fresh(item) for key, item in value.items()}
     return [_fresh(item) for item in value] if isinstance(value, list) else value
+
+
+def _finished(rules: Sequence[Rule | ProfilerRule], members: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return rules with the image and the parameters that are sent; none if the job has no members for them."""
+    return [
+        attrs.evolve(rule, image_uri=member["RuleEvaluatorImage"], rule_parameters=member.get("RuleParameters"))
+        for rule, member in zip(rules, members, strict=False)
+    ]
 
 
 class PreparedMember:
@@ -81,6 +100,20 @@ def _managed(name: str) -> property:
         self.__dict__.pop(_PREPARED, None)
 
     return property(get, put, doc=f"The setting that was given as ``{name}``.")
+
+
+def _rules() -> property:
+    """Return a property for the user's rules that shows the finished rules while the SDK sends a job."""
+
+    def get(self: DebuggerMixin) -> Any:
+        prepared = self.__dict__.get(_PREPARED) or {}
+        return prepared.get("rules", self.__dict__.get(_RULES))
+
+    def put(self: DebuggerMixin, value: Any) -> None:
+        self.__dict__[_RULES] = value
+        self.__dict__.pop(_PREPARED, None)
+
+    return property(get, put, doc="The rules that were given as ``rules``.")
 
 
 def _environment() -> property:
@@ -127,7 +160,6 @@ class DebuggerMixin(JobAccessors):
         **kwargs: Arguments of the estimator.
     """
 
-    rules: Any
     disable_profiler: Any
     output_path: Any
     instance_type: Any
@@ -142,6 +174,7 @@ class DebuggerMixin(JobAccessors):
     debugger_hook_config = _managed("debugger_hook_config")
     tensorboard_output_config = _managed("tensorboard_output_config")
     profiler_config = _managed("profiler_config")
+    rules = _rules()
     latest_training_job = _latest_training_job()
     environment = _environment()
 
@@ -173,15 +206,22 @@ class DebuggerMixin(JobAccessors):
         if options is not None and not facts.is_local:
             self._prepare_self_managed(options, facts)
             return
+        if facts.output_path is None:  # the SDK has not set its default yet
+            facts = attrs.evolve(facts, output_path=SessionBucket(self.sagemaker_session).uri(""))
         members = self._submit_members(facts)
-        self.debugger_rules = list(settings.debugger_rules)
-        self.profiler_rules = list(settings.profiler_rules)
         self.debugger_rule_configs = _fresh(members.get("DebugRuleConfigurations", []))
         self.profiler_rule_configs = _fresh(members.get("ProfilerRuleConfigurations", []))
-        self.__dict__[_PREPARED] = {
-            name: PreparedMember(members[member], getattr(self, name)) if member in members else None
+        self.debugger_rules = _finished(settings.debugger_rules, self.debugger_rule_configs)
+        self.profiler_rules = _finished(settings.profiler_rules or [processing_rule()], self.profiler_rule_configs)
+        prepared: dict[str, Any] = {
+            name: PreparedMember({**_SENT_DEFAULTS.get(member, {}), **members[member]}, getattr(self, name))
+            if member in members
+            else None
             for name, member in MANAGED_ATTRIBUTES.items()
         }
+        if settings.rules_given:
+            prepared["rules"] = [*self.debugger_rules, *self.profiler_rules]
+        self.__dict__[_PREPARED] = prepared
 
     def _prepare_self_managed(self, options: SelfManaged, facts: JobDescription) -> None:
         """Show the SDK an environment with all settings, and no Debugger member."""
@@ -203,10 +243,11 @@ class DebuggerMixin(JobAccessors):
         self.model_channel_name = channel["ChannelName"]
 
     def _prepare_debugger_for_training(self) -> None:
-        """Do nothing, because `_prepare_rules` does all preparation."""
+        """Do nothing after `_prepare_rules`, which does all preparation; call it if the caller has not."""
+        if _PREPARED not in self.__dict__:
+            self._prepare_rules()
 
-    def _prepare_profiler_for_training(self) -> None:
-        """Do nothing, because `_prepare_rules` does all preparation."""
+    _prepare_profiler_for_training = _prepare_debugger_for_training
 
     def _validate_and_set_debugger_configs(self) -> None:
         """Do nothing, because `_prepare_rules` does all preparation."""
@@ -227,6 +268,15 @@ class DebuggerMixin(JobAccessors):
             return parameters
         return {**parameters, **settings}
 
+    def _send_update(self, request: Mapping[str, Any]) -> None:
+        # Through the session, which may be a subclass, and applies the user's SDK configuration file.
+        rules = request.get("ProfilerRuleConfigurations")
+        self.sagemaker_session.update_training_job(
+            request["TrainingJobName"],
+            profiler_config=request["ProfilerConfig"],
+            **({} if rules is None else {"profiler_rule_configs": rules}),
+        )
+
     # Settings of the estimator.
 
     def _effective_settings(self, facts: JobDescription) -> DebuggerSettings:
@@ -239,7 +289,7 @@ class DebuggerMixin(JobAccessors):
     def _debugger_settings(self) -> DebuggerSettings:
         return DebuggerSettings.adopt(
             **{name: self.__dict__.get(f"_{name}_setting") for name in MANAGED_ATTRIBUTES},
-            rules=self.rules,
+            rules=self.__dict__.get(_RULES),
             # Old releases of the SDK do not distinguish an explicit False from their default.
             disable_profiler=self.disable_profiler or None,
             **{
@@ -342,7 +392,8 @@ def convert_estimator(estimator: Any, kind: type[Any]) -> None:
         estimator: The estimator.
         kind: The subclass of its class with the mixin.
     """
-    settings = {name: estimator.__dict__.pop(name, None) for name in (*MANAGED_ATTRIBUTES, "latest_training_job")}
+    names = (*MANAGED_ATTRIBUTES, "rules", "latest_training_job")
+    settings = {name: estimator.__dict__.pop(name, None) for name in names}
     estimator.__class__ = kind
     for name, value in settings.items():
         setattr(estimator, name, value)

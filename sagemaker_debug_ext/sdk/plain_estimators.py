@@ -14,7 +14,12 @@ from typing import Any, Final
 from sagemaker_debug_ext._imports.callbacks import when_imported
 
 _MODULE: Final = "sagemaker.estimator"
-_METHODS: Final = ("_prepare_rules", "update_profiler")
+_METHODS: Final = (
+    "_prepare_rules",
+    "_prepare_debugger_for_training",
+    "_prepare_profiler_for_training",
+    "update_profiler",
+)
 _MARK: Final = "_takes_sagemaker_debug_ext"
 
 

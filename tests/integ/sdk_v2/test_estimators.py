@@ -71,8 +71,8 @@ def test_fit_of_every_kind_sends_the_default_hook_and_profiler(kind, make, reque
     estimator = make(kind)
     fit(estimator, f"kind-{kind}")
     (request,) = requests
-    assert request["DebugHookConfig"] == {"S3OutputPath": BUCKET}
-    assert request["ProfilerConfig"] == {"S3OutputPath": BUCKET}
+    assert request["DebugHookConfig"] == {"S3OutputPath": BUCKET, "CollectionConfigurations": []}
+    assert request["ProfilerConfig"] == {"S3OutputPath": BUCKET, "DisableProfiler": False}
     assert estimator.latest_job_debugger_artifacts_path() == f"{BUCKET}kind-{kind}/debug-output"
     assert estimator.latest_job_profiler_artifacts_path() == f"{BUCKET}kind-{kind}/profiler-output"
     assert estimator.latest_job_tensorboard_artifacts_path() is None
@@ -110,7 +110,11 @@ def test_fit_of_every_kind_sends_what_is_configured(kind, make, requests):
     for rule in request["DebugRuleConfigurations"]:
         assert f"all-{kind}" in rule["RuleParameters"]["action_json"]
     assert request["TensorBoardOutputConfig"] == {"S3OutputPath": "s3://my-bucket/tb"}
-    assert request["ProfilerConfig"] == {"S3OutputPath": BUCKET, "ProfilingIntervalInMilliseconds": 1000}
+    assert request["ProfilerConfig"] == {
+        "S3OutputPath": BUCKET,
+        "DisableProfiler": False,
+        "ProfilingIntervalInMilliseconds": 1000,
+    }
     (report,) = request["ProfilerRuleConfigurations"]
     assert report["RuleParameters"] == {"rule_to_invoke": "ProfilerReport"}
 

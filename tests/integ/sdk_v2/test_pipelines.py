@@ -101,7 +101,11 @@ def test_variables_pass_untouched_through_every_field(pipeline_session):
     }  # fmt: skip
     assert built_in["RuleParameters"] == {"rule_to_invoke": "VanishingGradient", "threshold": GET_TEXT}
     assert arguments["TensorBoardOutputConfig"] == {"S3OutputPath": joined, "LocalPath": GET_TEXT}
-    assert arguments["ProfilerConfig"] == {"S3OutputPath": joined, "ProfilingIntervalInMilliseconds": GET_NUMBER}
+    assert arguments["ProfilerConfig"] == {
+        "S3OutputPath": joined,
+        "DisableProfiler": False,
+        "ProfilingIntervalInMilliseconds": GET_NUMBER,
+    }
 
 
 def test_building_a_pipeline_twice_gives_the_same_definition(pipeline_session, script, tmp_path):

@@ -87,8 +87,8 @@ def test_estimators_send_members_and_keep_settings():
     estimator = with_debugger(Estimator)(debugger_hook_config=hook, rules=[RULE])
     assert estimator.debugger_hook_config is hook
     estimator.fit()
-    assert estimator.sent["debugger_hook_config"] == {"S3OutputPath": "s3://b/out"}
-    assert estimator.sent["profiler_config"] == {"S3OutputPath": "s3://b/out"}
+    assert estimator.sent["debugger_hook_config"] == {"S3OutputPath": "s3://b/out", "CollectionConfigurations": []}
+    assert estimator.sent["profiler_config"] == {"S3OutputPath": "s3://b/out", "DisableProfiler": False}
     assert estimator.debugger_hook_config is hook
     assert estimator.profiler_config is None
     assert estimator.latest_job_debugger_artifacts_path() == "s3://b/out/job-1/debug-output"
@@ -227,7 +227,7 @@ def test_support_plain_estimators_touches_those_with_our_settings_only(before, f
     estimator = Plain(rules=[RULE])
     estimator.fit()
     assert isinstance(estimator, DebuggerMixin)
-    assert estimator.sent["debugger_hook_config"] == {"S3OutputPath": "s3://b/out"}
+    assert estimator.sent["debugger_hook_config"] == {"S3OutputPath": "s3://b/out", "CollectionConfigurations": []}
     assert estimator.latest_job_debugger_artifacts_path() == "s3://b/out/job-1/debug-output"
 
 
