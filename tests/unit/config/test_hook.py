@@ -39,7 +39,9 @@ def test_collections_that_are_no_list_of_collections_are_refused(collections):
         DebuggerHookConfig(collection_configs=collections)
 
 
-@pytest.mark.parametrize("path", ["/opt/ml/output/tensorboard", "/tmp", "/tmp/x", "/usr/local/nvidia/a"])
+@pytest.mark.parametrize(
+    "path", ["/opt/ml/output", "/opt/ml/output/tensorboard/x", "/tmp", "/tmp/x", "/usr/local/nvidia/a"]
+)
 def test_tensorboard_in_a_reserved_folder_is_refused(path):
     """The service would refuse it after the job was submitted."""
     with pytest.raises(SMDebugValueError, match="refuses it"):
@@ -50,6 +52,14 @@ def test_tensorboard_in_a_reserved_folder_is_refused(path):
 def test_tensorboard_elsewhere_is_accepted(path):
     """Only the reserved folders themselves are refused."""
     assert TensorBoardOutputConfig("s3://b", path).container_local_output_path == path
+
+
+@pytest.mark.parametrize("path", ["/opt/ml/output/tensorboard", "/opt/ml/output/tensorboard/"])
+def test_tensorboard_in_its_default_folder_is_left_to_the_service(path):
+    """Published scripts give it, and the service refuses it in a request although it is the default."""
+    config = TensorBoardOutputConfig("s3://b", path)
+    assert config.container_local_output_path == path
+    assert config.to_request_dict() == {"S3OutputPath": "s3://b"}
 
 
 def test_local_path_of_another_type_is_refused():
