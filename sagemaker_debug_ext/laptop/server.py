@@ -237,7 +237,9 @@ class LaptopServer:
 
 def _make_api() -> SageMakerAPI:
     werkzeug_app = import_optional("moto.moto_server.werkzeug_app", "the laptop server", "laptop")
-    return SageMakerAPI(RoleChecks(werkzeug_app.DomainDispatcherApplication(werkzeug_app.create_backend_app)))
+    account = import_optional("moto.core", "the laptop server", "laptop").DEFAULT_ACCOUNT_ID
+    others = werkzeug_app.DomainDispatcherApplication(werkzeug_app.create_backend_app)
+    return SageMakerAPI(RoleChecks(others, _KEY, account))
 
 
 def _listen(host: str, port: int, application: SageMakerAPI) -> Any:

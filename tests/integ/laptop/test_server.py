@@ -235,6 +235,27 @@ print(client.get_caller_identity()["Account"])
     assert report.stdout.splitlines()[0] == "123456789012", report.stderr
 
 
+def test_script_when_it_asks_who_it_is_then_is_a_role(run_script):
+    """`sagemaker.get_execution_role()` refuses users; a role that the script assumes keeps its own identity."""
+    report = run_script(
+        """
+import boto3
+client = boto3.client("sts")
+print(client.get_caller_identity()["Arn"])
+role = "arn:aws:iam::123456789012:role/Other"
+keys = client.assume_role(RoleArn=role, RoleSessionName="session")["Credentials"]
+other = boto3.client(
+    "sts", aws_access_key_id=keys["AccessKeyId"], aws_secret_access_key=keys["SecretAccessKey"],
+    aws_session_token=keys["SessionToken"],
+)
+print(other.get_caller_identity()["Arn"])
+"""
+    )
+    own, other = report.stdout.splitlines()[:2]
+    assert own == "arn:aws:sts::123456789012:assumed-role/AmazonSageMaker-ExecutionRole-laptop/laptop", report.stderr
+    assert other == "arn:aws:sts::123456789012:assumed-role/Other/session"
+
+
 def test_script_when_it_fails_then_its_exit_status_is_that_of_the_command(run_script):
     """So that a pipeline of checks stops there."""
     assert run_script("import sys; sys.exit(7)").returncode == 7
