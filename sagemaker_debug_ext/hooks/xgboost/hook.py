@@ -7,7 +7,7 @@ import re
 import time
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 import xgboost as xgb
@@ -76,7 +76,16 @@ class _Training:
         return done > self.epoch
 
 
-class Hook(BaseHook, TrainingCallback):  # type: ignore[misc, unused-ignore]
+if TYPE_CHECKING:
+    from xgboost.callback import TrainingCallback as _Callback
+else:
+    _Callback = object  # the hook is registered below, so that a class can name TrainingCallback before it
+
+_CALLS: Final = ("before_training", "before_iteration", "after_iteration", "after_training")
+"""The methods that XGBoost calls."""
+
+
+class Hook(BaseHook, _Callback):  # type: ignore[misc, unused-ignore]
     """Captures tensors of an XGBoost job: ``xgboost.train(..., callbacks=[hook])``.
 
     Each boosting round is one step, with the number of the round within the model. The tensors of a step are:
@@ -169,6 +178,13 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc, unused-ignore]
     def validation_data(self, data: Any) -> None:
         self._validation_data = as_matrix(data, "validation_data")
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Hooks of smdebug were no callbacks, so scripts derive from both, XGBoost's class with its empty methods first.
+        for name in _CALLS:
+            if getattr(cls, name) is getattr(TrainingCallback, name):
+                setattr(cls, name, getattr(Hook, name))
+
     def __copy__(self) -> Hook:
         """Return the hook itself, because there is one hook per trial."""
         return self
@@ -190,6 +206,9 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc, unused-ignore]
             SMDebugTypeError: `model` is not an XGBoost model.
             SMDebugValueError: Data that a collection needs are missing, or do not fit the model.
         """
+        if not self._is_made:
+            LOG.error("nothing is captured: the hook could not be created, and the script has dropped the error")
+            return model
         if not isinstance(model, xgb.Booster) and not hasattr(model, "cvfolds"):
             raise SMDebugTypeError(f"model must be an xgboost.Booster (got {brief(model)})")
         if self._training is not None and self._training.model() is model:
@@ -210,7 +229,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc, unused-ignore]
         """Capture the finished round; return whether a rule of a self-managed job has asked to stop training."""
         if self._training is not None and self._training.is_open:
             self._capture_round(self._training, model)
-        return self.should_stop
+        return self._is_made and self.should_stop
 
     def after_training(self, model: Any) -> Any:
         """Write the last round, so that it is complete when training returns."""
@@ -222,6 +241,11 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc, unused-ignore]
         return model
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_made(self) -> bool:
+        """Whether the constructor has succeeded; a subclass may go on after an error in it."""
+        return "_lifecycle" in vars(self)
 
     def _cancel_round(self) -> None:
         """Reuse the number of an unfinished round for the next one, unless the script has saved values with it."""
@@ -425,6 +449,9 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc, unused-ignore]
 
     def _detach(self) -> None:
         self._training = None
+
+
+TrainingCallback.register(Hook)
 
 
 def _labels(matrix: Any) -> Any:

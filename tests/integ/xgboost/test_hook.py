@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
@@ -48,6 +49,38 @@ def test_configuration_file_when_it_says_nothing_then_interval_is_ten(tmp_path, 
     assert trial.tensor("train-logloss").steps() == [0, 5, 10]
     assert trial.tensor("train-auc").steps() == [0, 10]
     assert trial.tensor("feature_importance/weight/f0").steps() == [0, 10]
+
+
+@pytest.mark.parametrize("bases", [(xgb.callback.TrainingCallback, smd.Hook), (smd.Hook,)], ids=["both", "ours"])
+def test_subclass_when_it_names_the_callback_of_xgboost_first_then_captures(bases, tmp_path, train, open_trial):
+    """Scripts derive from both, because the hook of smdebug is no callback; their own methods are called, too."""
+    rounds = []
+
+    class Own(*bases):
+        def __init__(self, out_dir):
+            smd.Hook.__init__(self, out_dir)
+
+        def before_iteration(self, model, epoch, evals_log):
+            rounds.append(epoch)
+            return smd.Hook.before_iteration(self, model, epoch, evals_log)
+
+    hook = Own(tmp_path / "out")
+    assert isinstance(hook, xgb.callback.TrainingCallback)
+    train(hook, num_rounds=12)
+    assert open_trial(hook).tensor("train-logloss").steps() == [0, 10]
+    assert rounds == list(range(12))
+
+
+def test_subclass_when_it_drops_the_error_of_the_constructor_then_training_goes_on(train, caplog):
+    """It captures nothing, and a line in the log says so."""
+
+    class Own(xgb.callback.TrainingCallback, smd.Hook):
+        def __init__(self):
+            with contextlib.suppress(Exception):
+                smd.Hook.__init__(self)  # the folder is missing
+
+    assert train(Own(), num_rounds=3).num_boosted_rounds() == 3
+    assert "the hook could not be created" in caplog.text
 
 
 def test_get_hook_when_there_is_a_file_then_creates_it(tmp_path, monkeypatch):
