@@ -147,11 +147,7 @@ def register(hook: object, backend: Backend) -> None:
     Raises:
         SMDebugRuntimeError: The folder holds a trial that has ended, or that another hook of this process writes.
     """
-    if job_end.has_ended(backend):
-        raise SMDebugRuntimeError(
-            f"out_dir must not hold a trial that has ended (got {backend.url!r}): choose another folder, "
-            "remove that one, or create the hook with overwrite=True"
-        )
+    job_end.check_not_ended(backend)
     if owns_claim(backend):
         raise SMDebugRuntimeError(
             f"out_dir must belong to one hook, and another one of this process writes to {backend.url!r}: "

@@ -6,7 +6,8 @@ module path, relative to the package, to
 * ``at``: home, relative to the package → the names it defines; ``name=other`` stands for a name that is called
   ``other`` there,
 * ``values``: constant → value,
-* ``gone``: key of a reason → names. A key alone stands for the whole module with its submodules.
+* ``gone``: key of a reason → names. A key alone stands for the whole module with its submodules,
+* ``also``: modules whose names the original imports into this one, so that scripts find them here, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import functools
 import importlib
 import importlib.resources
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -36,16 +37,22 @@ class ModuleNames:
         homes: Name → home and the name there.
         values: Name → constant.
         gone: Name → sentence that says what to use instead.
+        others: Paths of the modules whose names this one has, too.
     """
 
     homes: Mapping[str, tuple[str, str]]
     values: Mapping[str, Any]
     gone: Mapping[str, str]
+    others: Sequence[str] = ()
 
     @property
     def available(self) -> list[str]:
-        """The names that can be imported, sorted."""
+        """The names of the module's own that can be imported, sorted."""
         return sorted({*self.homes, *self.values})
+
+    def has(self, name: str) -> bool:
+        """Return whether the module itself has a row for a name, which may be gone."""
+        return name in self.homes or name in self.values or name in self.gone
 
 
 @attrs.frozen
@@ -66,7 +73,11 @@ class Table:
             if parent in self.gone:
                 return self.gone[parent]
         module, _, name = path.rpartition(".")
-        return self.modules[module].gone.get(name) if module in self.modules else None
+        names = self.modules.get(module)
+        if names is None or names.has(name):
+            return names.gone.get(name) if names else None
+        others = (self.modules[other].gone.get(name) for other in names.others if other in self.modules)
+        return next((reason for reason in others if reason), None)
 
 
 @functools.cache
@@ -90,7 +101,7 @@ def _names_of(row: Mapping[str, Any], reasons: Mapping[str, str]) -> ModuleNames
             name, _, there = entry.partition("=")
             homes[name] = (home, there or name)
     gone = {name: reasons[key] for key, names in row.get("gone", {}).items() for name in names}
-    return ModuleNames(homes, row.get("values", {}), gone)
+    return ModuleNames(homes, row.get("values", {}), gone, tuple(row.get("also", ())))
 
 
 def _with_parents(path: str) -> Iterator[str]:
@@ -124,6 +135,11 @@ def load(module: str, name: str) -> object:
     if names is not None and name in names.homes:
         home, there = names.homes[name]
         return getattr(importlib.import_module(f"{_PACKAGE}.{home}".rstrip(".")), there)
+    for other in names.others if names else ():
+        imported = importlib.import_module(f"{_PACKAGE}.{other}".rstrip("."))
+        row = table.modules.get(other)
+        if name in getattr(imported, "__all__", vars(imported)) or (row is not None and row.has(name)):
+            return getattr(imported, name)
     hint = did_you_mean(name, names.available if names else ())
     raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 

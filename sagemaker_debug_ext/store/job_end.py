@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.consolidated import index as consolidated_index
 from sagemaker_debug_ext.store.format.keys import END_KEY, FINISHED_PREFIX, mangle_worker
@@ -48,3 +49,16 @@ def _finished_key(worker: str) -> str:
 def has_ended(backend: Backend) -> bool:
     """Return whether the job has ended."""
     return backend.exists(END_KEY)
+
+
+def check_not_ended(backend: Backend) -> None:
+    """Raise if new tensors must not be written, because they would mix with those of a job that has ended.
+
+    Raises:
+        SMDebugRuntimeError: The job has ended.
+    """
+    if has_ended(backend):
+        raise SMDebugRuntimeError(
+            f"out_dir must not hold a trial that has ended (got {backend.url!r}): choose another folder, "
+            "remove that one, or create the hook with overwrite=True"
+        )

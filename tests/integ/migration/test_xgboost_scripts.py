@@ -198,3 +198,21 @@ def test_scalars_when_saved_before_and_after_training_then_are_in_the_trial(
         for event in library.module("core.reader").FileReader(str(file)).read_events(regex_list=["scalar"]):
             events.setdefault(str(event["name"]), (event["timestamp"], event["value"][0]))
     assert {name: events[name] for name in times} == times
+
+
+def test_tree_when_taken_from_a_booster_then_is_that_of_xgboosts_table(library, smd):
+    """Without pandas, one tree at a time."""
+    pytest.importorskip("pandas")
+    utils = library.module("xgboost.utils")
+    booster = xgboost.train({"objective": "binary:logistic", "min_child_weight": 0}, matrix(), 3)
+    table = booster.trees_to_dataframe()
+    assert utils.is_xgb_1_3_and_later()
+    assert utils.is_xgb_1_7_and_later()
+    for number in range(3):
+        expected = table[table["Tree"] == number].reset_index(drop=True)
+        tree = utils.parse_tree_model(booster, number)
+        assert sorted(tree) == sorted(expected.columns)
+        assert len(expected) > 1
+        for column, values in tree.items():
+            wanted = expected[column].to_numpy().astype(values.dtype)
+            assert ((values == wanted) | ((values != values) & (wanted != wanted))).all()  # NaN is not equal to itself

@@ -72,7 +72,7 @@ def test_cell_when_it_holds_commands_then_its_python_is_renamed(before, after):
         ("%%bash\npython -m smdebug.x", 1, "the cell is not Python"),
         ("print 'x'\nimport smdebug", 1, "the cell is not Python"),
         ("import os\nf('smdebug.pytorch')", 2, "a text names smdebug.pytorch"),
-        ("import os\nfrom smdebug.core.locations import X", 2, "does not exist"),
+        ("import os\nfrom smdebug.core.tfevent import X", 2, "does not exist"),
     ],
 )
 def test_cell_when_something_is_left_to_the_user_then_cell_and_line_are_named(source, line, text):

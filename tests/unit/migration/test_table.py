@@ -43,7 +43,8 @@ def test_module_when_asked_for_its_spec_then_it_is_found_without_being_imported(
     [
         ("from sagemaker_debug_ext.core.modes import MODE", "cannot import name 'MODE'"),
         ("from sagemaker_debug_ext.core.collection import NON_REDUCTION_COLLECTIONS", "NON_REDUCTION_COLLECTIONS does"),
-        ("from sagemaker_debug_ext.core.access_layer.s3handler import S3Handler", "open_backend"),
+        ("from sagemaker_debug_ext.core.access_layer import RULE_JOB_STOP_SIGNAL_FILENAME", "open_backend"),
+        ("from sagemaker_debug_ext.core.hook import NON_HISTOGRAM_COLLECTIONS", "nothing here needs it"),
         ("import sagemaker_debug_ext.core.tfevent.proto.summary_pb2", "FileWriter of sagemaker_debug_ext.core.writer"),
         ("from sagemaker_debug_ext.core.utils import SagemakerSimulator", "use sagemaker_debug_ext.local"),
         ("from sagemaker_debug_ext.utils import is_valid_regex", "catch SMDebugValueError"),
@@ -54,6 +55,22 @@ def test_import_when_the_name_is_gone_then_the_error_says_what_to_use(statement,
     """A name that never existed fails as in any module."""
     with pytest.raises(ImportError, match=message):
         exec(statement)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "home"),
+    [
+        ("core.json_config", "DEFAULT_RESOURCE_CONFIG_FILE", "core.config_constants"),
+        ("core.hook", "ModeKeys", "core.modes"),
+        ("core.collection", "SaveConfig", ""),
+        ("core.access_layer.utils", "S3Handler", "core.access_layer.s3handler"),
+        ("xgboost.hook", "CollectionKeys", "core.collection"),
+    ],
+)
+def test_name_when_the_original_imports_it_into_a_module_then_it_is_there_too(module, name, home):
+    """Scripts import a name from wherever they have found it."""
+    found = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
+    assert found is getattr(importlib.import_module(f"{PACKAGE}.{home}".rstrip(".")), name)
 
 
 def test_attribute_when_it_is_gone_then_the_error_says_what_to_use():
