@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.errors import SMDebugTypeError
@@ -42,13 +44,15 @@ def parse_worker_name_from_file(filename: str) -> str:
 
 
 def make_numpy_array(x: object) -> Array:
-    """Return a value as an array; a number becomes an array of one element.
+    """Return a value as an array; a number becomes an array of one element, and a dictionary an array of no dimension.
 
     Raises:
-        SMDebugTypeError: The value is no array, number, string, list or tuple.
+        SMDebugTypeError: The value is no array, number, string, list, tuple or dictionary.
     """
-    if x is None or isinstance(x, (dict, set)):
-        raise SMDebugTypeError(f"an array, number, string, list or tuple was expected (got {x!r})")
+    if isinstance(x, dict):
+        return np.array(x)  # of objects, which cannot be saved
+    if x is None or isinstance(x, set):
+        raise SMDebugTypeError(f"an array, number, string, list, tuple or dictionary was expected (got {x!r})")
     array = to_array(x)
     return array if array.ndim or hasattr(x, "ndim") else array.reshape(1)
 

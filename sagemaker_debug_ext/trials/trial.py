@@ -160,13 +160,17 @@ class Trial(ValueQueries):
     def last_index_token(self) -> str | None:
         """Where the last index file of the last step that all workers wrote lies; None at the start.
 
-        The value is a path of this machine, or a key within the bucket.
+        The value is a path of this machine, relative if the trial was opened so, or a key within the bucket.
         """
         step = self.index_reader.completeness.last_awaited_step
         if step < 0:
             return None
-        folder = split_s3_url(self.path)[1] if self.path.startswith(SCHEME) else self.path
-        return "/".join(part for part in (folder.rstrip("/"), index_key(step, max(self.worker_set))) if part)
+        return "/".join(part for part in (self._folder.rstrip("/"), index_key(step, max(self.worker_set))) if part)
+
+    @property
+    def _folder(self) -> str:
+        """The folder as given, or the prefix within the bucket."""
+        return split_s3_url(self.path)[1] if self.path.startswith(SCHEME) else self.path
 
     @property
     def _global_to_mode(self) -> dict[int, tuple[ModeKeys, int]]:
@@ -527,6 +531,10 @@ class LocalTrial(Trial):
             polling=polling,
             index_cache=index_cache,
         )
+
+    @property
+    def _folder(self) -> str:
+        return self.trial_dir
 
 
 class S3Trial(Trial):

@@ -134,6 +134,14 @@ def test_progress_of_a_trial_when_workers_are_late_then_is_that_of_the_original(
     assert set(trial._global_to_mode) == set(parts)
 
 
+def test_progress_of_a_trial_when_its_folder_is_relative_then_the_token_is_too(library, tmp_path, monkeypatch):
+    """Scripts join it with the folder that they gave; white space around the folder is dropped."""
+    write_collections(library, tmp_path / "run")
+    write_step(library, tmp_path / "run", 70)
+    monkeypatch.chdir(tmp_path)
+    assert open_trial(library, "  run ").last_index_token == "run/index/000000000/000000000070_worker_0.json"
+
+
 def replace_event_file(folder, name):
     """Change the name of the event file in the only index file."""
     [index] = (folder / "index").rglob("*.json")

@@ -70,6 +70,13 @@ def test_numpy_array_when_made_of_a_number_then_has_one_element(library, value):
     assert result.shape == (np.shape(value) if isinstance(value, (np.ndarray, list, tuple)) else (1,))
 
 
+def test_numpy_array_when_made_of_a_dictionary_then_holds_it(library):
+    """It has no dimension."""
+    made = library.module("core.utils").make_numpy_array({"a": 0.5})
+    assert made.shape == ()
+    assert made.item() == {"a": 0.5}
+
+
 def test_end_of_training_when_marked_then_is_seen(library, tmp_path):
     """Scripts that write trials by hand mark their end."""
     access = library.module("core.access_layer")
