@@ -86,7 +86,7 @@ class AlgorithmMetricsReader(MetricsReaderBase[list[TraceEvent], TraceEvent]):
         if is_valid_tfprof_tracefilename(key):
             start_us = int(self._tensorflow_metadata(key)[1])
             return list(parser.parse([base_time_entry(start_us), *entries], host_of(key)))
-        return list(parser.parse(entries, get_node_id_from_tracefilename(key) or ""))
+        return list(parser.parse(entries, get_node_id_from_tracefilename(key)))
 
     def _find_events(self, query: Query) -> list[TraceEvent]:
         if query.event_type is not None:

@@ -192,7 +192,7 @@ class TraceEventParser:
         return []
 
     def _node_of(self, tracefile: str) -> str:
-        return get_node_id_from_tracefilename(tracefile) or ""
+        return get_node_id_from_tracefilename(tracefile)
 
     def read_events_from_json_data(self, trace_json_data: Iterable[Mapping[str, Any]], node_id: str) -> None:
         """Add events that are parsed JSON.

@@ -8,6 +8,7 @@ from typing import Final
 
 from sagemaker_debug_ext.profiler.format.times import hour_folder
 from sagemaker_debug_ext.profiler.profiler_constants import DEFAULT_PREFIX, TENSORBOARDTIMELINE_SUFFIX
+from sagemaker_debug_ext.store.backends import open_backend
 
 SYSTEM_PREFIX: Final = "system/"
 FRAMEWORK_PREFIX: Final = "framework/"
@@ -47,14 +48,12 @@ def is_valid_tracefilename(filename: str) -> bool:
     return "pevents" in filename and _TRACE_FILE.fullmatch(os.path.basename(filename)) is not None
 
 
-def get_node_id_from_tracefilename(filename: str) -> str | None:
-    """Return the node of a trace file as its name has it, such as ``41-algo-1``; None for another file."""
+def get_node_id_from_tracefilename(filename: str) -> str:
+    """Return the node of a trace file as its name has it, such as ``41-algo-1``; empty for another file."""
     if is_valid_tracefilename(filename):
         found = _TRACE_FILE.fullmatch(os.path.basename(filename))
-        return found[2] if found else None
-    if is_valid_tfprof_tracefilename(filename):
-        return read_tf_profiler_metadata_file(filename)[0]
-    return None
+        return found[2] if found else ""
+    return read_tf_profiler_metadata_file(filename)[0]
 
 
 def get_timestamp_from_tracefilename(filename: str) -> int:
@@ -62,9 +61,7 @@ def get_timestamp_from_tracefilename(filename: str) -> int:
     if is_valid_tracefilename(filename):
         found = _TRACE_FILE.fullmatch(os.path.basename(filename))
         return int(found[1]) if found else 0
-    if is_valid_tfprof_tracefilename(filename):
-        return int(read_tf_profiler_metadata_file(filename)[2])
-    return 0
+    return int(read_tf_profiler_metadata_file(filename)[2])
 
 
 def tensorflow_profile_folder(trace_path: str) -> str:
@@ -82,16 +79,17 @@ def parse_tensorflow_metadata(paths: list[str]) -> tuple[str, str, str]:
 
 
 def read_tf_profiler_metadata_file(file_path: str) -> tuple[str, str, str]:
-    """Return node, start and end in microseconds of a local TensorFlow trace, all as texts; ("", "0", "0") if absent.
+    """Return node, start and end in microseconds of a TensorFlow trace, all as texts; ("", "0", "0") if absent.
 
-    They are in the name of the metadata file beside ``plugins/``.
+    They are in the name of the metadata file beside ``plugins/``, in a folder of this machine or on S3.
     """
     if not is_valid_tfprof_tracefilename(file_path):
         return "", "0", "0"
     try:
-        return parse_tensorflow_metadata(sorted(os.listdir(tensorflow_profile_folder(file_path))))
+        found = open_backend(tensorflow_profile_folder(file_path)).list()
     except OSError:
         return "", "0", "0"
+    return parse_tensorflow_metadata([info.key for info in found])
 
 
 def sortable_node(node: str) -> str:

@@ -115,6 +115,16 @@ def test_index_files_when_listed_by_hand_then_end_with_the_last_of_them(library,
     assert library.module("core.s3_utils").list_s3_objects(BUCKET, f"{name}/nothing") == ([], None)
 
 
+def test_metadata_of_tensorflows_profiler_when_on_s3_then_is_found(library, handler, s3):
+    """The trace itself is not read."""
+    step = f"{uuid.uuid4().hex}/framework/tensorflow/detailed_profiling/2024010100/000000000"
+    s3.put_object(Bucket=BUCKET, Key=f"{step}/8-algo-1_1700000000000000_1700000000500000.metadata")
+    trace = f"s3://{BUCKET}/{step}/plugins/profile/2024_01_01_00_00_00/host.trace.json.gz"
+    read = library.module("profiler.utils").read_tf_profiler_metadata_file
+    assert read(trace) == ("8-algo-1", "1700000000000000", "1700000000500000")
+    assert read(trace.replace(step, step.replace("000000000", "000000001"))) == ("", "0", "0")
+
+
 @pytest.mark.parametrize(("is_binary", "pieces"), [(True, [b"ab", b"cde"]), (False, ["ab", "cde"])])
 def test_object_when_written_piece_by_piece_then_exists_once_it_is_closed(library, handler, is_binary, pieces):
     """Each piece is told where it begins."""
