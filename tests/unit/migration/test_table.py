@@ -46,7 +46,7 @@ def test_module_when_asked_for_its_spec_then_it_is_found_without_being_imported(
         ("from sagemaker_debug_ext.core.access_layer import RULE_JOB_STOP_SIGNAL_FILENAME", "open_backend"),
         ("from sagemaker_debug_ext.core.hook import NON_HISTOGRAM_COLLECTIONS", "nothing here needs it"),
         ("import sagemaker_debug_ext.core.tfevent.proto.summary_pb2", "FileWriter of sagemaker_debug_ext.core.writer"),
-        ("from sagemaker_debug_ext.core.utils import SagemakerSimulator", "use sagemaker_debug_ext.local"),
+        ("from sagemaker_debug_ext.core.hook_utils import get_tensorboard_dir", "use Hook.create_from_json_file"),
         ("from sagemaker_debug_ext.utils import is_valid_regex", "catch SMDebugValueError"),
         ("from sagemaker_debug_ext.rules.action.message_action import MessageAction", "use Actions"),
     ],
@@ -76,9 +76,9 @@ def test_name_when_the_original_imports_it_into_a_module_then_it_is_there_too(mo
 def test_attribute_when_it_is_gone_then_the_error_says_what_to_use():
     """`hasattr` answers no."""
     module = importlib.import_module(f"{PACKAGE}.core.utils")
-    with pytest.raises(AttributeError, match="does not exist: jobs run on this machine without a simulator"):
-        _ = module.ScriptSimulator
-    assert not hasattr(module, "ScriptSimulator")
+    with pytest.raises(AttributeError, match="does not exist: it was a helper inside smdebug"):
+        _ = module.setup_profiler_report
+    assert not hasattr(module, "setup_profiler_report")
 
 
 def test_attribute_when_it_is_misspelt_then_the_nearest_is_named():
