@@ -61,6 +61,9 @@ class PythonProfileAnalysis(abc.ABC, Generic[_Stats]):
         local_profile_dir: The folder ``framework/<framework>/<profiler>``; with `s3_path` the folder that profiles are
             fetched into.
         s3_path: Address of the folder ``profiler-output``.
+
+    Attributes:
+        python_profile_stats: The spans found so far.
     """
 
     name: ClassVar[str] = ""
@@ -77,7 +80,7 @@ class PythonProfileAnalysis(abc.ABC, Generic[_Stats]):
             self.python_stats_reader = LocalPythonStatsReader(folder)
         else:
             self.python_stats_reader = S3PythonStatsReader(os.path.join(folder, "python_stats"), s3_path)
-        self.python_profile_stats: list[StepPythonProfileStats] = []
+        self.python_profile_stats: list[StepPythonProfileStats] = self.python_stats_reader.load_python_profile_stats()
 
     def fetch_profile_stats_by_step(
         self,

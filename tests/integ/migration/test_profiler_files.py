@@ -1,6 +1,8 @@
 """Names and files of the profiler, as the original tests its readers, on both libraries."""
 
+import cProfile
 import json
+import math
 
 import pytest
 
@@ -55,3 +57,31 @@ def test_metadata_of_tensorflows_profiler_when_beside_its_plugins_then_is_found(
     assert utils.read_tf_profiler_metadata_file(str(trace)) == expected
     assert utils.get_node_id_from_tracefilename(str(trace)) == expected[0]
     assert utils.get_timestamp_from_tracefilename(str(trace)) == int(expected[2])
+
+
+SPANS = {
+    "prestepzero-*-start-1700000000000000.0_train-1-stepstart-1700000001000000.0": (-1, 1, "START", "STEP_START"),
+    "train-1-stepstart-1700000001000000.0_train-1-stepend-1700000002000000.0": (1, 1, "STEP_START", "STEP_END"),
+    "train-1-stepend-1700000002000000.0_posthookclose-*-end-1700000003000000.0": (1, math.inf, "STEP_END", "END"),
+}
+
+
+def test_spans_of_python_profiles_when_read_then_say_where_they_begin_and_end(library, tmp_path):
+    """Scripts choose spans by these attributes."""
+    pytest.importorskip("pandas")
+    for name in SPANS:
+        folder = tmp_path / "framework" / "pytorch" / "cprofile" / "12-algo-1" / name
+        folder.mkdir(parents=True)
+        profile = cProfile.Profile()
+        profile.runcall(sum, [1, 2])
+        profile.dump_stats(folder / "python_stats")
+    analysis = library.module("profiler.analysis.python_profile_analysis").cProfileAnalysis(
+        local_profile_dir=str(tmp_path / "framework" / "pytorch" / "cprofile")
+    )
+    spans = sorted(analysis.python_profile_stats, key=lambda span: span.start_time_since_epoch_in_micros)
+    found = [(span.start_step, span.end_step, span.start_phase.name, span.end_phase.name) for span in spans]
+    assert found == list(SPANS.values())
+    assert [span.start_mode.name for span in spans] == ["PRE_STEP_ZERO", "TRAIN", "TRAIN"]
+    assert [span.end_mode.name for span in spans] == ["TRAIN", "TRAIN", "POST_HOOK_CLOSE"]
+    assert [span.end_time_since_epoch_in_micros for span in spans] == [1.700000001e15, 1.700000002e15, 1.700000003e15]
+    assert all("train" in repr(span).lower() and "cprofile" in repr(span) for span in spans)

@@ -85,8 +85,9 @@ class StepPythonProfileStats:
         stats_path: Local path of the statistics.
 
     Attributes:
-        start: Where the span begins.
-        end: Where it ends.
+        start: Where the span begins. Its parts are also in ``start_mode``, ``start_step``, ``start_phase`` and
+            ``start_time_since_epoch_in_micros``.
+        end: Where it ends; likewise.
 
     Raises:
         SMDebugValueError: `stats_dir` has another form.
@@ -99,6 +100,11 @@ class StepPythonProfileStats:
         self.stats_path = stats_path
         first, _, second = stats_dir.partition("_")
         self.start, self.end = ProfilePoint.parse(first), ProfilePoint.parse(second)
+        self.start_mode, self.end_mode = self.start.mode, self.end.mode
+        self.start_step, self.end_step = self.start.step, self.end.step
+        self.start_phase, self.end_phase = self.start.phase, self.end.phase
+        self.start_time_since_epoch_in_micros = self.start.time_us
+        self.end_time_since_epoch_in_micros = self.end.time_us
 
     def has_start_and_end_mode(self, start_mode: PythonProfileModes, end_mode: PythonProfileModes) -> bool:
         """Return whether the span begins and ends in these modes."""
@@ -129,6 +135,9 @@ class StepPythonProfileStats:
     def has_node_id(self, node_id: str) -> bool:
         """Return whether a worker recorded the span; any worker did for ``any``."""
         return node_id in ("any", self.node_id)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.as_row()!r})"
 
     def as_row(self) -> dict[str, Any]:
         """Return the span as a row of `PythonProfileAnalysis.list_profile_stats`."""
