@@ -227,6 +227,11 @@ class SaveConfig:
         return cls.from_dict(json.loads(text))
 
     @classmethod
+    def from_save_config_mode(cls, save_config_mode: SaveConfigMode) -> SaveConfig:
+        """Build from the settings that apply to every mode."""
+        return cls(dict.fromkeys(ModeKeys, save_config_mode))
+
+    @classmethod
     def parse(cls, value: SaveConfig | SaveConfigMode | Mapping[Any, Any] | None) -> SaveConfig | None:
         """Convert a ``save_config`` argument of a hook to a `SaveConfig`; None stays None.
 
@@ -236,7 +241,7 @@ class SaveConfig:
         if value is None or isinstance(value, SaveConfig):
             return value
         if isinstance(value, SaveConfigMode):
-            return cls(dict.fromkeys(ModeKeys, value))
+            return cls.from_save_config_mode(value)
         if isinstance(value, Mapping):
             return cls.from_dict(value)
         raise SMDebugTypeError(f"save_config must be a SaveConfig, a SaveConfigMode, a dict or None (got {value!r})")

@@ -101,10 +101,16 @@ class CollectionManager:
 
     def export(self, out_dir: str | os.PathLike[str], filename: str) -> None:
         """Write a collections file into the trial at `out_dir`; `filename` ends in ``_collections.json``."""
-        content = CollectionsFile(
+        open_backend(out_dir).write(COLLECTIONS_PREFIX + filename, (self._content().to_json().encode(),))
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Return the collections in the form of a collections file."""
+        return self._content().to_json_dict()
+
+    def _content(self) -> CollectionsFile:
+        return CollectionsFile(
             {name: collection.to_json_dict() for name, collection in self.collections.items()}, self.get_num_workers()
         )
-        open_backend(out_dir).write(COLLECTIONS_PREFIX + filename, (content.to_json().encode(),))
 
     @classmethod
     def load(

@@ -26,9 +26,13 @@ class CollectionsFile:
     collections: Mapping[str, Mapping[str, Any]]
     num_workers: int = 1
 
+    def to_json_dict(self) -> dict[str, Any]:
+        """Return the content of the file."""
+        return {"collections": self.collections, "_meta": {"num_workers": self.num_workers}}
+
     def to_json(self) -> str:
         """Return the text of the file."""
-        return json.dumps({"collections": self.collections, "_meta": {"num_workers": self.num_workers}})
+        return json.dumps(self.to_json_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str) -> CollectionsFile:

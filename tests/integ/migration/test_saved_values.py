@@ -1,6 +1,7 @@
 """Settings as values, and files written and read by hand, on both libraries."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +57,8 @@ def test_manager_when_exported_then_lies_where_the_helper_says(library, tmp_path
     manager.export(str(tmp_path), name)
     path = f"{library.module('core.utils').get_path_to_collections(str(tmp_path))}/{name}"
     assert type(manager).load(path) == manager
+    assert json.loads(Path(path).read_text()) == manager.to_json_dict()
+    assert manager.to_json_dict()["_meta"] == {"num_workers": 1}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,13 @@ def test_save_config_when_written_as_json_then_is_read_back(library, settings):
     assert [made.should_save_step(library.module("core.modes").ModeKeys.TRAIN, step) for step in range(60)] == [
         read.should_save_step(library.module("core.modes").ModeKeys.TRAIN, step) for step in range(60)
     ]
+
+
+def test_save_config_when_made_from_that_of_a_mode_then_holds_for_all(library):
+    """Scripts make one where the hook wants the other."""
+    module = library.module("core.save_config")
+    made = module.SaveConfig.from_save_config_mode(module.SaveConfigMode(save_interval=7))
+    assert made == module.SaveConfig(save_interval=7)
 
 
 @pytest.mark.parametrize(
