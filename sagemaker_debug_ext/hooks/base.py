@@ -206,6 +206,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         open_writers.announce(self.out_dir, self._writer)
         self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
         self._trigger = RecordingTrigger(self.backend, self.write_recording) if options.flight_recorder else None
+        self._begin_timeline()
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -298,6 +299,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
                 lambda: None if goes_on else self._warn_of_shortfalls(all(has_model)),
                 self._end,
                 self._lifecycle.detach,
+                self._publish_timeline,
                 lambda: self._watcher.drain(0 if self.failure is not None else None),
             )
         except KeyboardInterrupt:

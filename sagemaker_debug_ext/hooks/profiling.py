@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.hooks.fail_safe import script_call
 from sagemaker_debug_ext.profiler.timeline.current import current_timeline
+from sagemaker_debug_ext.profiler.timeline.detail.config_file import config_path
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.profiler.timeline.timeline import Timeline
 
 
 class ProfilerCalls:
@@ -17,6 +22,19 @@ class ProfilerCalls:
 
     strict: bool
     _disable: Callable[[Exception], None]
+    _timeline: Timeline | None = None
+
+    def _begin_timeline(self) -> None:
+        """Time the steps of this process if ``profilerconfig.json`` asks for metrics of the framework."""
+        if os.path.exists(config_path(os.environ)):
+            from sagemaker_debug_ext.profiler.timeline.start import start_timeline_from_config  # noqa: PLC0415 - rare
+
+            self._timeline = start_timeline_from_config()
+
+    def _publish_timeline(self) -> None:
+        """Have readers see the events so far, if this hook began the timeline."""
+        if self._timeline is not None:
+            self._timeline.publish()
 
     @script_call
     def record_trace_events(

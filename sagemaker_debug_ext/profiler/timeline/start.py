@@ -13,7 +13,7 @@ from typing import Final
 from sagemaker_debug_ext._imports.callbacks import when_imported
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.profiler.timeline.current import current_timeline, set_current_timeline
-from sagemaker_debug_ext.profiler.timeline.detail.config_file import config_path
+from sagemaker_debug_ext.profiler.timeline.detail.config_file import config_path, read_settings
 from sagemaker_debug_ext.profiler.timeline.detail.listener import DetailListener
 from sagemaker_debug_ext.profiler.timeline.guard import Guard
 from sagemaker_debug_ext.profiler.timeline.step_timer import StepTimer
@@ -94,6 +94,25 @@ def start_timeline_from_environment(environment: Mapping[str, str] | None = None
         return start_timeline(path)
     except (SMDebugRuntimeError, SMDebugValueError) as error:
         _LOG.warning("%s=%s has no effect: %s", TIMELINE_VARIABLE, path, error)
+        return None
+
+
+def start_timeline_from_config(environment: Mapping[str, str] | None = None) -> Timeline | None:
+    """Start the timeline for which ``profilerconfig.json`` asks by ``ProfilingParameters``, in its ``LocalPath``.
+
+    Args:
+        environment: Environment variables; those of the process by default.
+
+    Returns:
+        The timeline; None if the file asks for none, or if this process has one.
+    """
+    settings = read_settings(config_path(os.environ if environment is None else environment))
+    if not settings.is_enabled or current_timeline() is not None:
+        return None
+    try:
+        return start_timeline(settings.folder)
+    except SMDebugValueError as error:
+        _LOG.warning("steps are not timed: %s", error)
         return None
 
 

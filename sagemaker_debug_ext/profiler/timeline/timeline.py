@@ -102,6 +102,14 @@ class Timeline:
         """Have `stop` call a function first, which may add events."""
         self._before_end.append(function)
 
+    def publish(self) -> None:
+        """Write the events that wait, and give the open file its final name; later events begin another file."""
+        with self._lock:
+            writer = self._writer
+            if writer is not None and not self._has_ended:
+                writer.write(self._take())
+                writer.close()
+
     def stop(self) -> None:
         """Write all events, and end the timeline."""
         if self._has_ended:
@@ -134,8 +142,9 @@ class Timeline:
             try:
                 for function in self._every_second:
                     function()
-                writer.write(self._take())
-                writer.close_if_older(int(self._offset_us + time.perf_counter_ns() / 1000))
+                with self._lock:
+                    writer.write(self._take())
+                    writer.close_if_older(int(self._offset_us + time.perf_counter_ns() / 1000))
             except _ALL_ERRORS:  # whatever it is, training goes on without a timeline
                 _LOG.warning("steps are no longer timed", exc_info=True)
                 self._has_ended = True

@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from sagemaker_debug_ext.profiler.format.config_file import is_true
-from sagemaker_debug_ext.profiler.profiler_constants import CONFIG_PATH_DEFAULT
+from sagemaker_debug_ext.profiler.profiler_constants import BASE_FOLDER_DEFAULT, CONFIG_PATH_DEFAULT
 from sagemaker_debug_ext.profiler.timeline.detail.ranges import ProfileRange
 from sagemaker_debug_ext.profiler.timeline.trace_writer import TraceFileSettings
 
@@ -51,6 +51,7 @@ class DetailSettings:
 
     Args:
         is_enabled: Whether it asks for metrics of the framework at all.
+        folder: Where profiler data goes on this machine.
         detailed: Which steps to profile by the framework's profiler; None for none.
         python: How to profile Python functions; None for not at all.
         files: When trace files are closed.
@@ -58,6 +59,7 @@ class DetailSettings:
     """
 
     is_enabled: bool = False
+    folder: str = BASE_FOLDER_DEFAULT
     detailed: ProfileRange | None = None
     python: PythonProfile | None = None
     files: TraceFileSettings = attrs.field(factory=TraceFileSettings)
@@ -90,6 +92,7 @@ def parse_settings(text: str) -> DetailSettings:
     problems: list[str] = []
     return DetailSettings(
         is_enabled=True,
+        folder=str(parameters.get("localpath") or content.get("localpath") or BASE_FOLDER_DEFAULT),
         detailed=_range(parameters, "DetailedProfilingConfig", problems),
         python=_python(parameters, problems),
         files=_files(parameters, problems),
