@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_query
@@ -18,6 +19,7 @@ _WHOLE_VALUE: Final = SaveDecision((CollectionKeys.DEFAULT,), value=True, shape=
 class InnerNames:
     """Attributes and methods of smdebug's hooks under their names there. The hook sets the attributes."""
 
+    _collections: CollectionSet
     _lifecycle: HookLifecycle
     _recorder: StepRecorder
     _steps: StepTracker
@@ -25,6 +27,12 @@ class InnerNames:
     strict: bool
     close: Callable[[], None]
     _find_worker: Callable[[], Any]
+
+    @property
+    def collection_manager(self) -> CollectionSet:
+        """The collections of the hook, with the methods `get`, `add` and `get_collections`."""
+        self._steps.invalidate_plan()
+        return self._collections
 
     @property
     @script_query(lambda _: {ModeKeys.GLOBAL: -1})

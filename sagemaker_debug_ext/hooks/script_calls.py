@@ -66,7 +66,12 @@ class ScriptCalls:
     def get_collections(self) -> dict[str, Collection]:
         """Return all collections by name."""
         self._steps.invalidate_plan()
-        return {collection.name: collection for collection in self._collections}
+        return self._collections.get_collections()
+
+    @property
+    def include_collections(self) -> list[str]:
+        """Names of the collections that are saved by default or that the script asks for, sorted."""
+        return self._collections.asked
 
     @script_call
     def add_collection(self, collection: Collection) -> None:

@@ -83,6 +83,11 @@ class CollectionSet:
         return collections
 
     @property
+    def asked(self) -> list[str]:
+        """Names of the collections that are saved by default or that the script asks for, sorted."""
+        return sorted(self._saved)
+
+    @property
     def saved(self) -> set[str]:
         """Names of the collections to save: every collection if ``all`` is among those asked for."""
         return {*self._by_name, *self._saved} if self.saves_every else set(self._saved)
@@ -97,6 +102,10 @@ class CollectionSet:
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
+
+    def get_collections(self) -> dict[str, Collection]:
+        """Return name → collection."""
+        return {collection.name: collection for collection in self}
 
     def get(self, name: str, create: bool = True) -> Collection:
         """Return a collection, creating it if wanted.

@@ -170,6 +170,29 @@ def test_activations_when_a_module_is_added_to_a_collection_then_they_are_saved(
     assert trial.tensor(name).value(0) is not None
 
 
+def test_collections_when_asked_of_the_hook_then_are_those_it_saves_with_their_members(smd, tmp_path):
+    """Scripts read the names that a hook saves, and change or inspect collections through its manager."""
+    hook = smd.Hook(
+        out_dir=str(tmp_path / "trial"),
+        save_config=smd.SaveConfig(save_interval=1),
+        include_collections=["biases", "mine"],
+        include_regex="relu1_output",
+    )
+    assert sorted(hook.include_collections) == ["biases", "default", "losses", "mine"]
+    hook.collection_manager.get("mine").include("fc1.*weight")
+    assert hook.collection_manager.get_collections()["mine"] is hook.get_collection("mine")
+    model = Dense()
+    hook.register_module(model)
+    train(model, 2, shape=(20,))
+    hook.close()
+    members = {name: sorted(hook.collection_manager.get(name).tensor_names) for name in ("biases", "default", "mine")}
+    assert members == {
+        "biases": BIASES,
+        "default": ["relu1_output_0"],
+        "mine": ["Dense_fc1.weight", "gradient/Dense_fc1.weight"],
+    }
+
+
 def test_custom_tensor_when_saved_then_follows_the_steps_of_the_hook(library, smd, tmp_path):
     """What comes after the first forward pass waits for the next one."""
     hook = smd.Hook(out_dir=str(tmp_path / "trial"), save_config=smd.SaveConfig(save_steps=[0, 1, 2, 3]))
