@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -191,6 +192,22 @@ def test_collections_when_asked_of_the_hook_then_are_those_it_saves_with_their_m
         "default": ["relu1_output_0"],
         "mine": ["Dense_fc1.weight", "gradient/Dense_fc1.weight"],
     }
+
+
+def test_folder_when_the_script_removes_it_then_another_hook_begins_there_anew(library, smd, tmp_path):
+    """A cell of a notebook is run again after an error in it: it removes the folder, and makes another hook."""
+    folder = tmp_path / "trial"
+    for num_steps in (4, 2):
+        shutil.rmtree(folder, ignore_errors=True)
+        settings = smd.SaveConfig(save_interval=1)
+        hook = smd.Hook(out_dir=str(folder), save_config=settings, include_collections=["biases"])
+        model = Dense()
+        hook.register_module(model)
+        train(model, num_steps, shape=(20,))
+    hook.close()
+    trial = open_trial(library, folder)
+    assert trial.steps() == [0, 1]
+    assert trial.tensor_names(collection="biases") == BIASES
 
 
 def test_custom_tensor_when_saved_then_follows_the_steps_of_the_hook(library, smd, tmp_path):
