@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import keras
 
@@ -13,8 +13,15 @@ from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.keras.backend import is_variable
 from sagemaker_debug_ext.hooks.keras.names import variable_path
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
+
+_CHOOSING: Final = {
+    CollectionKeys.GRADIENTS: re.compile(r"^gradients/"),
+    CollectionKeys.LAYERS: re.compile(r"/(inputs|outputs)(_\d+)?$"),
+}
+"""Collections whose patterns choose among what they hold → the names of that."""
 
 
 class _LayerTensors(NamedTuple):
@@ -65,8 +72,16 @@ class Collection(BaseCollection):
         self._members.add(tensor_name)
 
     def matches(self, tensor_name: str) -> bool:
-        """Return whether a tensor of that name belongs to the collection."""
-        return tensor_name in self._members or super().matches(tensor_name)
+        """Return whether a tensor of that name belongs to the collection.
+
+        Patterns of ``layers`` and ``gradients`` choose among what these hold, those of ``layers`` by the name of the
+        layer, too. Patterns of other collections add members.
+        """
+        kind = _CHOOSING.get(self.name)
+        if kind is None or not self.include_regex:
+            return tensor_name in self._members or super().matches(tensor_name)
+        layer = tensor_name.rpartition("/")[0] if self.name == CollectionKeys.LAYERS else tensor_name
+        return bool(kind.search(tensor_name)) and (super().matches(tensor_name) or super().matches(layer))
 
     def resolve_layers(self, names: Mapping[int, str]) -> None:
         """Convert the added layers to patterns.

@@ -321,6 +321,20 @@ def test_collection_when_by_pattern_layer_or_variable_then_has_those(build, fit,
     }
 
 
+@pytest.mark.parametrize("pattern", ["^hid$", "^hid/"])
+def test_layers_and_gradients_when_given_patterns_then_only_those_are_saved(build, fit, make_hook, open_trial, pattern):
+    """Patterns of these two choose among what they hold, as in the original; variables do not join them."""
+    hook = make_hook(include_collections=["layers", "gradients"], save_config=smd.SaveConfig(save_interval=4))
+    hook.get_collection("layers").include(pattern)
+    hook.get_collection("gradients").include("gradients/out")
+    fit(build(), hook)
+    trial = open_trial(hook)
+    assert trial.tensor_names(collection="layers") == ["hid/inputs", "hid/outputs"]
+    assert trial.tensor_names(collection="gradients") == ["gradients/out/biasGrad", "gradients/out/kernelGrad"]
+    logs = {"accuracy", "batch", "loss", "val_accuracy", "val_loss"}
+    assert len(set(trial.tensor_names()) - logs) == 4
+
+
 def test_reductions_when_asked_for_then_are_those_of_numpy(build, fit, make_hook, open_trial):
     """Reductions are made of what would have been saved."""
     config = smd.ReductionConfig(reductions=["mean", "std"], norms=["l2"], save_raw_tensor=True, save_shape=True)
