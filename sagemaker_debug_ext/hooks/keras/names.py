@@ -100,7 +100,7 @@ def optimizer_values(
         names = set()
         for variable in optimizer.variables:
             if id(variable) not in own:
-                name = _slot_name(variable.path.partition("/")[2] or variable.path, slugs)
+                name = _slot_name(variable.path.rpartition("/")[2], slugs)
                 names.add(name)
                 yield f"{prefix}/{name}:0", variable
         if "learning_rate" not in names and not own:

@@ -208,6 +208,20 @@ def test_gradients_when_precision_is_mixed_then_are_without_the_scale(fit, make_
     assert trial.tensor(f"{path.partition('/')[0]}/outputs").value(0).dtype == np.float16
 
 
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_optimizer_when_its_loss_is_scaled_then_its_momenta_have_the_usual_names(fit, make_hook, open_trial, is_scaled):
+    """The names are those of the same optimizer without a scaled loss."""
+    optimizer = keras.optimizers.RMSprop()
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3, activation="softmax", name="last")])
+    model.compile(
+        keras.optimizers.LossScaleOptimizer(optimizer) if is_scaled else optimizer, "sparse_categorical_crossentropy"
+    )
+    hook = make_hook(include_collections=["optimizer_variables"])
+    fit(model, hook, validation_data=None)
+    names = {name for name in open_trial(hook).tensor_names() if name.startswith("RMSprop/last")}
+    assert names == {"RMSprop/last/bias/velocity:0", "RMSprop/last/kernel/velocity:0"}
+
+
 def test_training_when_model_has_replicas_then_is_bit_identical_and_joined(build, fit, make_hook, open_trial, data):
     """Gradients are added up over the replicas, tensors of layers hold the whole batch."""
 
