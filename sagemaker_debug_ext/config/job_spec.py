@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import attrs
 
+from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.config.job_channel import check_channel, is_channel_header, read_channel
 from sagemaker_debug_ext.errors import JobSpecError
 
@@ -39,6 +40,8 @@ MAX_VARIABLES: Final = 16
 
 VERSION: Final = 1
 
+DEFAULT_SHIP: Final = "s3"
+
 DEFAULT_INTERVAL_MILLIS: Final = 500
 """Milliseconds between samples of a machine, where a request says nothing."""
 
@@ -54,6 +57,14 @@ CLUSTER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_CLUSTER"
 
 SPEC_KEY: Final = "spec.json"
 """Object in the state of a job with its settings, which outlives the description of the job."""
+
+BASE_VARIABLE: Final = "SAGEMAKER_BASE_DIR"
+"""Names the folder that a platform has in place of `CONTAINER_BASE`."""
+
+CONTAINER_BASE: Final = "/opt/ml"
+
+SHIP_FOLDER: Final = "sagemaker_debug_ext"
+"""Folder of this package among the checkpoints, and in the output, of a job."""
 
 STOP_KEY: Final = "stop.json"
 """Below the state of a job: written by a watcher out of reach of the script, to ask it to stop."""
@@ -108,7 +119,7 @@ class JobProfile:
 
     Args:
         job_name: Name of the job.
-        location: S3 location of the folder ``profiler-output``.
+        location: The folder ``profiler-output``, on S3 or local.
         config: The member ``ProfilerConfig`` of a request.
     """
 
@@ -133,7 +144,8 @@ class JobSpec:
         profiler: The member ``ProfilerConfig``; None if the job is not profiled.
         profiler_rules: The members ``ProfilerRuleConfigurations``, without images.
         output_path: S3 location for the artifacts of the job.
-        folder: Shared folder that takes the place of S3 for all that is written, but for profiler data; None for S3.
+        ship: How what is written reaches S3; see `SelfManaged`. With all values but ``s3``, everything lies below the
+            ``LocalPath`` of the hook.
         watch: Where and how rules are evaluated.
         actions: How actions are carried out.
     """
@@ -144,7 +156,7 @@ class JobSpec:
     profiler: Mapping[str, Any] | None = None
     profiler_rules: Sequence[Mapping[str, Any]] = ()
     output_path: str | None = None
-    folder: str | None = None
+    ship: str = DEFAULT_SHIP
     watch: WatchOptions = WatchOptions()
     actions: ActionOptions = ActionOptions()
 
@@ -158,46 +170,75 @@ class JobSpec:
             "profiler": None if self.profiler is None else dict(self.profiler),
             "profiler_rules": [dict(rule) for rule in self.profiler_rules],
             "output": self.output_path,
-            "folder": self.folder,
+            "ship": None if self.ship == DEFAULT_SHIP else self.ship,
             "watch": _changed(self.watch),
             "act": _changed(self.actions),
         }
         present = {name: value for name, value in document.items() if value or name == "hook"}
         return json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
+    @property
+    def root(self) -> str:
+        """The location below which the folder of each job lies: on S3, or a folder of the container."""
+        return str(self.hook["S3OutputPath"] if self.ship == DEFAULT_SHIP else self.hook["LocalPath"]).rstrip("/")
+
+    @property
+    def copy_root(self) -> str | None:
+        """The S3 location to which the watcher copies `root`; None if it does not."""
+        target = str(self.hook["S3OutputPath"]).rstrip("/")
+        return target if self.ship == "folder" and target.startswith(SCHEME) and target != self.root else None
+
+    def moved_to(self, root: str) -> JobSpec:
+        """Return the spec for readers who find the folders of jobs elsewhere; for all ways to ship but ``s3``."""
+        return attrs.evolve(self, hook={**self.hook, "LocalPath": root})
+
+    def seen_outside(self, job: Mapping[str, Any]) -> JobSpec:
+        """Return the spec whose locations are those that are read outside the container.
+
+        Args:
+            job: The request or description of the job.
+        """
+        if self.ship == "checkpoint" and job.get("CheckpointConfig"):
+            return self.moved_to(f"{job['CheckpointConfig']['S3Uri'].rstrip('/')}/{SHIP_FOLDER}")
+        if self.ship == "end":
+            return self.moved_to(str(self.hook["S3OutputPath"]).rstrip("/"))
+        return self if self.copy_root is None else self.moved_to(self.copy_root)
+
     def trial_location(self, job_name: str) -> str:
         """Return the location of the trial of a job, as on the service."""
-        return f"{self._job_location(job_name)}/debug-output"
+        return f"{self.root}/{job_name}/debug-output"
 
     def state_location(self, job_name: str) -> str:
         """Return the location of what watchers keep about a job."""
-        return f"{self._job_location(job_name)}/self-managed"
+        return f"{self.root}/{job_name}/self-managed"
 
     def tensorboard_location(self, job_name: str) -> str | None:
         """Return the location of the TensorBoard data of a job; None if it has none."""
         if self.tensorboard is None:
             return None
-        return f"{(self.folder or self.tensorboard['S3OutputPath']).rstrip('/')}/{job_name}/tensorboard-output"
+        return f"{self._own_root or self.tensorboard['S3OutputPath'].rstrip('/')}/{job_name}/tensorboard-output"
 
     def profile(self, job_name: str) -> JobProfile | None:
         """Return how a job is profiled; None if it is not."""
         if self.profiler is None:
             return None
-        path = self.profiler.get("S3OutputPath") or self.output_path or self.hook["S3OutputPath"]
+        path = self._own_root or self.profiler.get("S3OutputPath") or self.output_path or self.hook["S3OutputPath"]
         location = f"{path.rstrip('/')}/{job_name}/profiler-output"
         return JobProfile(job_name=job_name, location=location, config=self.profiler)
 
     def rule_locations(self, job_name: str) -> dict[str, str | None]:
         """Return the location of the results of each rule, by its name."""
         outputs = {
-            rule["RuleConfigurationName"]: self.folder
+            rule["RuleConfigurationName"]: self._own_root
             or rule.get("S3OutputPath", self.output_path or self.hook["S3OutputPath"])
             for rule in (*self.rules, *self.profiler_rules)
         }
         return {name: f"{path.rstrip('/')}/{job_name}/rule-output/{name}" for name, path in outputs.items()}
 
-    def _job_location(self, job_name: str) -> str:
-        return f"{(self.folder or self.hook['S3OutputPath']).rstrip('/')}/{job_name}"
+    @property
+    def _own_root(self) -> str | None:
+        """`root`, if all files of a job lie below it."""
+        return None if self.ship == DEFAULT_SHIP else self.root
 
     @classmethod
     def from_json(cls, text: str | bytes) -> JobSpec:
@@ -214,6 +255,9 @@ class JobSpec:
             raise JobSpecError("the job spec must be a JSON object with the member 'hook'")
         if not isinstance(document["hook"].get("S3OutputPath"), str):
             raise JobSpecError("the job spec must name the S3OutputPath of the hook")
+        ship = document.get("ship", DEFAULT_SHIP)
+        if ship != DEFAULT_SHIP and not isinstance(document["hook"].get("LocalPath"), str):
+            raise JobSpecError(f"the job spec must name the LocalPath of the hook, where it writes with ship={ship!r}")
         if document.get("v") != VERSION:
             raise JobSpecError(
                 f"the job spec must have version {VERSION}, the only one that this release reads "
@@ -226,10 +270,25 @@ class JobSpec:
             profiler=document.get("profiler"),
             profiler_rules=tuple(document.get("profiler_rules", ())),
             output_path=document.get("output"),
-            folder=document.get("folder"),
+            ship=ship,
             watch=_options(WatchOptions, document, "watch"),
             actions=_options(ActionOptions, document, "act"),
         )
+
+
+def job_spec_of_container(environ: Mapping[str, str]) -> JobSpec | None:
+    """Return the spec that the environment of this container holds; None if there is none.
+
+    Folders below ``/opt/ml`` are those below the folder that the platform has instead of it, such as on a laptop.
+
+    Raises:
+        JobSpecError: See `decode_job_spec`.
+    """
+    spec = decode_job_spec(environ)
+    base = environ.get(BASE_VARIABLE)
+    if spec is None or spec.ship == DEFAULT_SHIP or base is None or not spec.root.startswith(f"{CONTAINER_BASE}/"):
+        return spec
+    return spec.moved_to(base + spec.root.removeprefix(CONTAINER_BASE))
 
 
 def encode_job_spec(spec: JobSpec) -> dict[str, str]:

@@ -12,7 +12,16 @@ from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_
 
 PLACES: Final = ("container", "here", "processing", "pod", "actor")
 CARRIERS: Final = ("environment", "channel")
+SHIPS: Final = ("s3", "folder", "checkpoint", "end")
 STOPS: Final = ("direct", "events", "cooperative", "off")
+
+_PLACES_OF_SHIP: Final = {
+    "s3": PLACES,
+    "folder": tuple(place for place in PLACES if place != "processing"),
+    "checkpoint": ("container", "here", "processing"),
+    "end": ("here",),
+}
+"""The places whose watchers reach what a hook has written."""
 
 
 def _is_one_of(allowed: tuple[str, ...]) -> Any:
@@ -64,8 +73,12 @@ class SelfManaged:
         config: What carries the settings: ``environment`` for environment variables, ``channel`` for an input channel,
             whose file is uploaded on submission. Settings that are too large for variables use a channel by themselves
             where it can be uploaded.
-        folder: Absolute path of a folder that all workers and the watcher share, such as one of FSx or NFS: trial,
-            state and results are written to the folder of the job in it, and not to S3.
+        ship: How trial, state and results reach S3. ``s3``: hook and watcher write to it themselves. ``folder``: they
+            write to a folder that all workers and the watcher share, such as one of FSx or NFS, whose path is the
+            ``container_local_output_path`` of the hook; the watcher copies it to S3 if the job has a location there.
+            ``checkpoint``: to the folder of the job's ``CheckpointConfig``, which SageMaker copies; jobs with network
+            isolation use it in place of ``s3``. ``end``: to the output folder, which SageMaker copies after the job;
+            ``sagemaker-debug self-managed resume`` evaluates the rules then.
         rule_image_uri: Image with Python and this package. With ``place="processing"``, estimators, trainers and
             `attach_debugger` start the processing job as soon as they have created the training job; without an image
             it is left to you.
@@ -86,7 +99,7 @@ class SelfManaged:
     events: bool = attrs.field(default=True, validator=is_boolean)
     metrics: bool = attrs.field(default=False, validator=is_boolean)
     config: str = attrs.field(default="environment", validator=_is_one_of(CARRIERS))
-    folder: str | None = attrs.field(default=None, validator=is_text)
+    ship: str = attrs.field(default="s3", validator=_is_one_of(SHIPS))
     rule_image_uri: str | None = attrs.field(default=None, validator=is_text)
     rule_instance_type: str | None = attrs.field(default=None, validator=is_text)
     rule_role_arn: str | None = attrs.field(default=None, validator=is_text)
@@ -94,12 +107,11 @@ class SelfManaged:
     def __attrs_post_init__(self) -> None:
         if self.stop == "events" and not self.events:
             raise SMDebugValueError("SelfManaged.events must be True with stop='events', which stops jobs by events")
-        if self.folder is not None and not self.folder.startswith("/"):
-            raise SMDebugValueError(f"SelfManaged.folder must be an absolute path (got {self.folder!r})")
-        if self.folder is not None and self.place == "processing":
+        places = _PLACES_OF_SHIP[self.ship]
+        if self.place not in places:
             raise SMDebugValueError(
-                "SelfManaged.folder must be left out with place='processing', whose jobs mount none "
-                f"(got {self.folder!r})"
+                f"SelfManaged.place must be {' or '.join(places)} with ship={self.ship!r}, because watchers elsewhere "
+                f"cannot read what the hook writes (got {self.place!r})"
             )
         for name in ("rule_image_uri", "rule_instance_type", "rule_role_arn"):
             if getattr(self, name) is not None and self.place != "processing":

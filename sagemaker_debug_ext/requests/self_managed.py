@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from sagemaker_debug_ext.catalog.images import rule_regions
+from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.job_channel import CHANNEL_NAME, channel_header, channel_input, channel_location
 from sagemaker_debug_ext.config.job_spec import (
     MAX_VALUE_LENGTH,
@@ -28,6 +29,7 @@ from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError
 from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 from sagemaker_debug_ext.requests.hook import HookSetting
+from sagemaker_debug_ext.requests.shipping import added_checkpoints, options_for, with_folder
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
 
 MAX_ENTRIES: Final = 100
@@ -85,6 +87,8 @@ def build_job_spec(
     options = _to_options(self_managed)
     chosen = rules_from_sdk(rules)
     problems = Problems()
+    if options.ship == "folder" and output_path is None and isinstance(debugger_hook_config, DebuggerHookConfig):
+        output_path = debugger_hook_config.container_local_output_path  # nothing is copied to S3
     if debugger_hook_config is False:
         problems.add("DebugHookConfig", "a self-managed job needs a hook (got False); leave out self_managed instead")
     problems.raise_if_any()
@@ -120,7 +124,7 @@ def spec_of_members(request: Mapping[str, Any], self_managed: SelfManaged | None
         profiler=None if profiler is None or profiler.get("DisableProfiler") else profiler,
         profiler_rules=_without_images(request.get("ProfilerRuleConfigurations", ())),
         output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
-        folder=options.folder,
+        ship=options.ship,
         watch=options.watch_options,
         actions=options.action_options,
     )
@@ -150,7 +154,8 @@ def self_managed_request(
 ) -> dict[str, Any]:
     """Return a CreateTrainingJob request with the settings in its ``Environment``.
 
-    Nothing else is added, except an input channel for settings that are too large, if `upload` is given.
+    Nothing else is added, except an input channel for settings that are too large, if `upload` is given, and a
+    ``CheckpointConfig`` for jobs that need and do not have one, such as those with network isolation.
 
     The result needs no part of the Debugger service, so accounts without access to it can send it. Equal settings
     result in equal requests. The argument is not modified.
@@ -188,22 +193,29 @@ def self_managed_request(
     taken = sorted(filter(is_job_spec_variable, own))
     if taken:
         problems.add(f"Environment.{taken[0]}", "is reserved for the settings of self-managed jobs; rename it")
-    carried = _Carried({})
+    carried, checkpoints = _Carried({}), None
     with problems.below(""):
-        spec = build_job_spec(
-            output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
-            debugger_hook_config=debugger_hook_config,
-            rules=rules,
-            tensorboard_output_config=tensorboard_output_config,
-            profiler_config=profiler_config,
-            disable_profiler=disable_profiler,
-            source_uris=source_uris,
-            self_managed=options,
+        options = options_for(request, options)
+        spec = with_folder(
+            build_job_spec(
+                output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
+                debugger_hook_config=debugger_hook_config,
+                rules=rules,
+                tensorboard_output_config=tensorboard_output_config,
+                profiler_config=profiler_config,
+                disable_profiler=disable_profiler,
+                source_uris=source_uris,
+                self_managed=options,
+            ),
+            request,
         )
+        checkpoints = added_checkpoints(spec, request)
         carried = _carry(spec, options, can_upload=upload is not None)
     environment = {**own, **{name: value for name, value in carried.variables.items() if name not in own}}
     _check_environment(environment, problems, max_entries)
     changed = {**request, "Environment": environment}
+    if checkpoints is not None:
+        changed["CheckpointConfig"] = checkpoints
     if carried.location is not None:
         _check_channels(request, problems)
         changed["InputDataConfig"] = [*(request.get("InputDataConfig") or ()), channel_input(carried.location)]

@@ -181,6 +181,7 @@ class JobAccessors:
         facts: JobDescription,
         environment: Mapping[str, Any] | None,
         add_channel: Callable[[dict[str, Any]], object] | None = None,
+        set_checkpoints: Callable[[dict[str, Any]], object] | None = None,
     ) -> dict[str, Any]:
         """Return the environment of a self-managed job that is about to be sent, and upload the code of its rules.
 
@@ -190,17 +191,34 @@ class JobAccessors:
             environment: The user's environment.
             add_channel: Takes the input channel of settings that are too large for the environment, after its upload;
                 None refuses them.
+            set_checkpoints: Takes the ``CheckpointConfig`` of a job that needs one and has none; None refuses the job.
         """
         settings = self._debugger_settings()
+        known = {
+            "TrainingJobName": facts.job_name,
+            "CheckpointConfig": facts.checkpoint_config,
+            "EnableNetworkIsolation": facts.is_isolated or None,
+        }
         uploads = SourceUploads.plan(settings.rules, SessionBucket(self.sagemaker_session))
         request = with_environment(
-            {"OutputDataConfig": {"S3OutputPath": facts.output_path}, "Environment": environment or {}},
+            {
+                "OutputDataConfig": {"S3OutputPath": facts.output_path},
+                "Environment": environment or {},
+                **{name: value for name, value in known.items() if value is not None},
+            },
             attrs.evolve(settings, debugger_hook_config=settings.hook),
             options,
             uploads.uris,
             is_tuning=facts.is_tuning,
             upload=None if add_channel is None else self._upload_spec,
         )
+        if facts.checkpoint_config is None and "CheckpointConfig" in request:
+            if set_checkpoints is None:
+                raise SMDebugValueError(
+                    "checkpoint_config must be given for these jobs, which ship tensors through the folder of their "
+                    "checkpoints (ship='checkpoint', or network isolation)"
+                )
+            set_checkpoints(request["CheckpointConfig"])
         uploads.send()
         if add_channel is not None:
             for channel in request.get("InputDataConfig", ()):

@@ -65,6 +65,7 @@ class JobDescription:
         instance_types: Types of the training instances.
         num_instances: Number of instances.
         has_checkpoints: Whether it writes checkpoints, with both an S3 location and a local folder given.
+        checkpoint_config: The member ``CheckpointConfig`` of its request; None without one.
         is_distributed: Whether a distribution is configured.
         has_parameter_server: Whether the distribution is TensorFlow's parameter server.
         is_compiled: Whether Training Compiler is on.
@@ -81,6 +82,7 @@ class JobDescription:
     instance_types: tuple[Text, ...] = ()
     num_instances: Number | None = None
     has_checkpoints: bool = False
+    checkpoint_config: Mapping[str, Any] | None = None
     is_distributed: bool = False
     has_parameter_server: bool = False
     is_compiled: bool = False
@@ -111,6 +113,7 @@ def facts_of_request(request: Mapping[str, Any], region: str) -> JobDescription:
         instance_types=tuple(group["InstanceType"] for group in groups if group.get("InstanceType") is not None),
         num_instances=total_instances(group.get("InstanceCount") for group in groups),
         has_checkpoints=bool(checkpoints.get("S3Uri") and checkpoints.get("LocalPath")),
+        checkpoint_config=checkpoints or None,
         has_parameter_server=hyperparameters.get("sagemaker_parameter_server_enabled") == "true",
         is_compiled=hyperparameters.get("sagemaker_training_compiler_enabled") == "true",
         is_isolated=request.get("EnableNetworkIsolation") is True,

@@ -44,6 +44,7 @@ _SENT_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
 """Member → the parts with the service's default that the SDK sends, and that code around it may read."""
 
 _MODEL_CHANNEL: Final = "_model_channel_setting"
+_CHECKPOINTS: Final = "_checkpoint_setting"
 _PREPARED: Final = "_debugger_prepared"
 _RULES: Final = "_rules_setting"
 _ENVIRONMENT: Final = "_environment_setting"
@@ -170,6 +171,8 @@ class DebuggerMixin(JobAccessors):
     profiler_rule_configs: Any
     model_uri: Any
     model_channel_name: Any
+    checkpoint_s3_uri: Any
+    checkpoint_local_path: Any
 
     debugger_hook_config = _managed("debugger_hook_config")
     tensorboard_output_config = _managed("tensorboard_output_config")
@@ -201,6 +204,8 @@ class DebuggerMixin(JobAccessors):
         self.__dict__.pop(_PREPARED, None)
         if _MODEL_CHANNEL in self.__dict__:  # of an earlier job
             self.model_uri, self.model_channel_name = None, self.__dict__.pop(_MODEL_CHANNEL)
+        if _CHECKPOINTS in self.__dict__:
+            self.checkpoint_s3_uri, self.checkpoint_local_path = self.__dict__.pop(_CHECKPOINTS)
         settings, facts = self._debugger_settings(), self._debugger_facts()
         options = self._self_managed_options()
         if options is not None and not facts.is_local:
@@ -232,7 +237,8 @@ class DebuggerMixin(JobAccessors):
             )
         # The SDK makes a channel of a model; that of estimators without one is free.
         add_channel = self._add_channel if self.model_uri is None else None
-        environment = self._submit_environment(options, facts, self.__dict__.get(_ENVIRONMENT), add_channel)
+        own = self.__dict__.get(_ENVIRONMENT)
+        environment = self._submit_environment(options, facts, own, add_channel, self._set_checkpoints)
         self.debugger_rules, self.profiler_rules = [], []
         self.debugger_rule_configs, self.profiler_rule_configs = [], []
         self.__dict__[_PREPARED] = {**dict.fromkeys(MANAGED_ATTRIBUTES), "environment": environment}
@@ -241,6 +247,10 @@ class DebuggerMixin(JobAccessors):
         self.__dict__[_MODEL_CHANNEL] = self.model_channel_name
         self.model_uri = channel["DataSource"]["S3DataSource"]["S3Uri"]
         self.model_channel_name = channel["ChannelName"]
+
+    def _set_checkpoints(self, config: Mapping[str, Any]) -> None:
+        self.__dict__[_CHECKPOINTS] = (self.checkpoint_s3_uri, self.checkpoint_local_path)
+        self.checkpoint_s3_uri, self.checkpoint_local_path = config["S3Uri"], config["LocalPath"]
 
     def _prepare_debugger_for_training(self) -> None:
         """Do nothing after `_prepare_rules`, which does all preparation; call it if the caller has not."""
@@ -317,6 +327,7 @@ class DebuggerMixin(JobAccessors):
             instance_types=tuple(group.instance_type for group in groups) or _given(self.instance_type),
             num_instances=total_instances(group.instance_count for group in groups) if groups else self.instance_count,
             has_checkpoints=bool(checkpoints) and own_framework in _CHECKPOINT_FRAMEWORKS,
+            checkpoint_config=_checkpoint_config(self),
             is_distributed=bool(distribution),
             has_parameter_server=own_framework == "tensorflow" and _is_enabled(distribution, "parameter_server"),
             is_compiled=compiler is not None and bool(getattr(compiler, "enabled", True)),
@@ -352,6 +363,12 @@ def _is_enabled(distribution: Any, kind: str) -> bool:
 def _is_isolated(estimator: Any) -> bool:
     isolated = estimator.enable_network_isolation()
     return isolated is True
+
+
+def _checkpoint_config(estimator: Any) -> dict[str, Any] | None:
+    location = getattr(estimator, "checkpoint_s3_uri", None)
+    folder = getattr(estimator, "checkpoint_local_path", None)
+    return {"S3Uri": location, **({} if folder is None else {"LocalPath": folder})} if location else None
 
 
 def _tuner_passes_environment(session: Any) -> bool:

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
@@ -154,7 +152,7 @@ def spec_of_state(location: str) -> JobSpec:
         StorageError: The folder cannot be read.
         JobSpecError: The settings are damaged.
     """
-    from sagemaker_debug_ext.config.job_spec import SPEC_KEY, JobSpec  # noqa: PLC0415
+    from sagemaker_debug_ext.config.job_spec import DEFAULT_SHIP, SPEC_KEY, JobSpec  # noqa: PLC0415
     from sagemaker_debug_ext.errors import TrialNotFoundError  # noqa: PLC0415
     from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
 
@@ -163,9 +161,9 @@ def spec_of_state(location: str) -> JobSpec:
     if content is None:
         raise TrialNotFoundError(location, f"a watched job has {state}/{SPEC_KEY}, which is missing")
     spec = JobSpec.from_json(bytes(content))
-    if spec.folder is None:
+    if spec.ship == DEFAULT_SHIP:
         return spec
-    return attrs.evolve(spec, folder=location.rstrip("/").rpartition("/")[0])  # a copy is read where it lies
+    return spec.moved_to(location.rstrip("/").rpartition("/")[0])  # a copy is read where it lies
 
 
 def debugger_members(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,18 +197,20 @@ def spec_of_job(job: Mapping[str, Any]) -> JobSpec | None:
 
 
 def _members(spec: JobSpec) -> dict[str, Any]:
-    hook = dict(spec.hook) if spec.folder is None else {**spec.hook, "S3OutputPath": spec.folder}
-    members: dict[str, Any] = {"DebugHookConfig": hook}
+    from sagemaker_debug_ext.config.job_spec import DEFAULT_SHIP  # noqa: PLC0415
+
+    # All files of a job that does not write to S3 itself lie below one root.
+    moved = {} if spec.ship == DEFAULT_SHIP else {"S3OutputPath": spec.root}
+    own = {"RuleEvaluatorImage": EVALUATOR_IMAGE, **moved}
+    members: dict[str, Any] = {"DebugHookConfig": {**spec.hook, **moved}}
     if spec.rules:
-        own = {"RuleEvaluatorImage": EVALUATOR_IMAGE} | ({} if spec.folder is None else {"S3OutputPath": spec.folder})
         members["DebugRuleConfigurations"] = [{**rule, **own} for rule in spec.rules]
     if spec.tensorboard is not None:
-        members["TensorBoardOutputConfig"] = dict(spec.tensorboard)
+        members["TensorBoardOutputConfig"] = {**spec.tensorboard, **moved}
     if spec.profiler is not None:
-        members["ProfilerConfig"] = dict(spec.profiler)
+        members["ProfilerConfig"] = {**spec.profiler, **moved}
     if spec.profiler_rules:
-        rules = [{**rule, "RuleEvaluatorImage": EVALUATOR_IMAGE} for rule in spec.profiler_rules]
-        members["ProfilerRuleConfigurations"] = rules
+        members["ProfilerRuleConfigurations"] = [{**rule, **own} for rule in spec.profiler_rules]
     return members
 
 

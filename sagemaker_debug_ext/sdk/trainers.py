@@ -130,21 +130,31 @@ class TrainerDebuggerMixin(JobAccessors):
             facts = self._facts_of_arguments(request)
             if options is not None and not facts.is_local:
                 channels = list(_set_value(request.get("input_data_config")) or ())
+                added: dict[str, Any] = {}
                 environment = self._submit_environment(
                     options,
                     facts,
                     _set_value(request.get("environment")),
                     lambda channel: channels.append(_to_channel(channel)),
+                    lambda config: added.update(checkpoint_config=_to_checkpoints(config)),
                 )
-                added = {"input_data_config": channels} if channels else {}
+                added |= {"input_data_config": channels} if channels else {}
                 return {**request, **added, "environment": environment}
             members = {_SNAKE[name]: to_snake(member) for name, member in self._submit_members(facts).items()}
         elif "AlgorithmSpecification" in request:
             facts = facts_of_request(request, self._region())
             if options is not None:
                 inputs = list(request.get("InputDataConfig") or ())
-                environment = self._submit_environment(options, facts, request.get("Environment"), inputs.append)
-                return {**request, **({"InputDataConfig": inputs} if inputs else {}), "Environment": environment}
+                added = {}
+                environment = self._submit_environment(
+                    options,
+                    facts,
+                    request.get("Environment"),
+                    inputs.append,
+                    lambda config: added.update(CheckpointConfig=config),
+                )
+                added |= {"InputDataConfig": inputs} if inputs else {}
+                return {**request, **added, "Environment": environment}
             members = self._submit_members(facts)
         else:
             raise SMDebugRuntimeError(
@@ -173,6 +183,7 @@ class TrainerDebuggerMixin(JobAccessors):
             instance_types=tuple(kind for group in groups if (kind := _set(group, "instance_type")) is not None),
             num_instances=total_instances(_set(group, "instance_count") for group in groups),
             has_checkpoints=has_checkpoints and "huggingface" not in str(image),
+            checkpoint_config=_from_checkpoints(checkpoints),
             is_distributed=getattr(self, "distributed", None) is not None and has_checkpoints,
             is_isolated=arguments.get("enable_network_isolation") is True,
             is_local=self._is_local(),
@@ -206,8 +217,23 @@ class TrainerDebuggerMixin(JobAccessors):
             framework=framework,
             framework_version=version,
             instance_types=tuple(kind for kind in [_set(compute, "instance_type")] if kind is not None),
+            checkpoint_config=_from_checkpoints(getattr(self, "checkpoint_config", None)),
+            is_isolated=_set(getattr(self, "networking", None), "enable_network_isolation") is True,
             is_local=self._is_local(),
         )
+
+
+def _from_checkpoints(config: Any) -> dict[str, Any] | None:
+    """Return the member ``CheckpointConfig`` for an object of the SDK; None without one."""
+    names = {"S3Uri": "s3_uri", "LocalPath": "local_path"}
+    member = {name: value for name, field in names.items() if (value := _set(config, field)) is not None}
+    return member if "S3Uri" in member else None
+
+
+def _to_checkpoints(config: Mapping[str, Any]) -> Any:
+    """Return the object of the SDK for the checkpoints of a request."""
+    shapes: Any = importlib.import_module("sagemaker.core.shapes")  # only SDK v3 has it
+    return shapes.CheckpointConfig(s3_uri=config["S3Uri"], local_path=config["LocalPath"])
 
 
 def _to_channel(channel: Mapping[str, Any]) -> Any:

@@ -14,6 +14,8 @@ from sagemaker_debug_ext.store.backends import open_backend
 def spec_of_description(job: Mapping[str, Any]) -> JobSpec | None:
     """Return the settings of a self-managed job; None for other jobs. Those in a channel take one request to S3.
 
+    Locations are those that are read outside the container.
+
     Args:
         job: A request or a description.
 
@@ -21,7 +23,8 @@ def spec_of_description(job: Mapping[str, Any]) -> JobSpec | None:
         JobSpecError: The environment of the job holds a damaged job spec, or the file of its channel is gone.
         StorageError: The file of its channel cannot be read.
     """
-    return decode_job_spec(job.get("Environment") or {}, lambda: _read_channel(job))
+    spec = decode_job_spec(job.get("Environment") or {}, lambda: _read_channel(job))
+    return None if spec is None else spec.seen_outside(job)
 
 
 def _read_channel(job: Mapping[str, Any]) -> bytes:

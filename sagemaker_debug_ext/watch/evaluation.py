@@ -20,7 +20,7 @@ from sagemaker_debug_ext.rules.evaluation.status import MAX_DETAILS, EvaluationS
 from sagemaker_debug_ext.store.format.manifest import list_collections, read_collections
 from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.watch.progress import Progress, ProgressMeter
-from sagemaker_debug_ext.watch.storage import open_patiently, patient_options
+from sagemaker_debug_ext.watch.storage import open_patiently
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.action import ActionHandler
@@ -42,6 +42,7 @@ class WatchedJob:
         results: Folder or S3 location of the result of each rule, by its name; None writes no result.
         locate: Returns the path or S3 location that this machine opens for a location in a rule parameter.
         fetch: Returns a local file for the location of a file with rules.
+        open_trial: Opens the trial with a wait while S3 is out of reach; the second argument says how long.
     """
 
     name: str
@@ -50,6 +51,7 @@ class WatchedJob:
     results: Mapping[str, str | None]
     locate: Callable[[str], str] = str
     fetch: Callable[[str], str] = str
+    open_trial: Callable[[str, Callable[[], bool]], Backend] = open_patiently
 
 
 class Listener(Protocol):
@@ -165,19 +167,17 @@ class RuleEvaluations:
 
     def _open_trial(self) -> Trial | None:
         """Wait for the trial, and open it; None if the job saves none."""
-        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - most of what it loads only rules need
+        from sagemaker_debug_ext.trials import Trial  # noqa: PLC0415 - most of what it loads only rules need
 
         location = self._job.trial
         if location is None:
             self._end_all("Error", "ClientError: the training job has no DebugHookConfig, so it saves no tensors")
             return None
-        backend = open_patiently(location, self._keeps_waiting)
+        backend = self._job.open_trial(location, self._keeps_waiting)
         while not self._cancelled.is_set():
             ended = has_ended(backend)  # read first, so that nothing written before the end marker is missed
             if is_described(backend, ended):
-                s3 = patient_options(location, self._keeps_waiting)
-                options: dict[str, Any] = {} if s3 is None else {"s3": s3}
-                return create_trial(location, wait_seconds=0, **options)
+                return Trial(location.rpartition("/")[2], backend, wait_seconds=0)
             if ended:
                 self._end_all("Error", "ClientError: the training job saved no tensors; is its hook attached?")
                 return None

@@ -26,18 +26,21 @@ import attrs
 import botocore.exceptions
 
 from sagemaker_debug_ext._json import JSONObject
-from sagemaker_debug_ext.config.job_spec import CLUSTER_VARIABLE, SPEC_KEY, JobSpec, decode_job_spec, job_name
+from sagemaker_debug_ext._s3_urls import SCHEME
+from sagemaker_debug_ext.config.job_spec import CLUSTER_VARIABLE, SPEC_KEY, JobSpec, job_name, job_spec_of_container
 from sagemaker_debug_ext.config.self_managed import PLACES
 from sagemaker_debug_ext.errors import DebugExtError, JobSpecError
 from sagemaker_debug_ext.rules.action import aws_client
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.job_end import has_ended, write_end
+from sagemaker_debug_ext.store.settling import SettlingBackend
 from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.described import spec_of_description
 from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, WatchedJob
 from sagemaker_debug_ext.watch.events import EventOrigin, EventSender, status_event
 from sagemaker_debug_ext.watch.lease import Lease
 from sagemaker_debug_ext.watch.metrics import sent_metrics
+from sagemaker_debug_ext.watch.mirror import JobMirror
 from sagemaker_debug_ext.watch.probes import JobProbe, find_probe, wait_for_end
 from sagemaker_debug_ext.watch.profiler_rules import ProfilerRuleEvaluations, ProfilerRuleRecord
 from sagemaker_debug_ext.watch.scratch import scratch_folder
@@ -67,6 +70,7 @@ MIN_PROFILER_POLL_SECONDS: Final = 1.0
 
 _PARENT_LOOK_SECONDS: Final = 1.0
 _OTHER_WORKERS_SECONDS: Final = 5.0
+_COPY_SECONDS: Final = 300.0  # for files of a job without an end marker that SageMaker has yet to copy
 _ELSEWHERE_SECONDS: Final = 86_400.0  # nobody waits for the last evaluations
 _NICENESS: Final = 10
 _OOM_SCORE: Final = 1000  # the kernel kills the watcher before training
@@ -101,6 +105,9 @@ class Watcher:
         self._state = state
         self._scratch = scratch
         self._trial = spec.trial_location(name)
+        self._is_unordered = spec.ship == "checkpoint" and self._trial.startswith(SCHEME)
+        self._copy: SettlingBackend | None = None
+        self._is_copied = False
         self._started_at = _utc_now()
         self._sequence = 0
         self._phase = "following"
@@ -112,6 +119,7 @@ class Watcher:
             trial=self._trial,
             results=spec.rule_locations(name),
             fetch=self._fetch,
+            open_trial=self._open_trial,
         )
         self._rules = RuleEvaluations(job, self, actions.handlers, spec.watch.poll_seconds)
         profile = spec.profile(name)
@@ -132,15 +140,23 @@ class Watcher:
         )
         self._actions = actions
         self._events = events
+        copy = spec.copy_root
+        self._mirror = (
+            None if copy is None else JobMirror(f"{spec.root}/{name}", f"{copy}/{name}", spec.watch.poll_seconds)
+        )
 
     def run(self) -> int:
-        """Evaluate until every rule has ended; return the exit code."""
+        """Evaluate until every rule has ended, and the job is copied if it is; return the exit code."""
         with self._heartbeat():
             self._report()
+            if self._mirror is not None:
+                self._mirror.start()
             self._profiler_rules.start()
             if self._rules.records:
                 self._rules.run()
             self._profiler_rules.join()
+            if self._mirror is not None:
+                self._mirror.join()
         if self._events is not None:
             self._events.close()
         if self._is_taken_over:
@@ -151,6 +167,8 @@ class Watcher:
             self._phase = "done"
         self._report()
         self._lease.release()
+        if self._mirror is not None:
+            self._mirror.finish()
         return EXIT_DONE
 
     def training_ended(self, seconds: float) -> None:
@@ -160,7 +178,7 @@ class Watcher:
             seconds: Time for the last steps.
         """
         self._phase = "draining"
-        others_seconds = min(seconds, _OTHER_WORKERS_SECONDS)
+        others_seconds = min(seconds, _COPY_SECONDS if self._is_unordered else _OTHER_WORKERS_SECONDS)
         # Started first, because marking the end may wait for S3.
         timer = threading.Timer(others_seconds + seconds, self._cancel)
         timer.daemon = True
@@ -181,6 +199,9 @@ class Watcher:
             time.sleep(seconds)
             if not has_ended(backend):
                 write_end(backend)
+        self._is_copied = True
+        if self._copy is not None:
+            self._copy.finish()
 
     def finish_profiler_rules(self) -> None:
         """Evaluate the profiler data that are there: training has ended, also if no end mark says so."""
@@ -189,12 +210,20 @@ class Watcher:
     def hand_over(self) -> None:
         """Leave the open rules to the next watcher, which finds the lease released."""
         self._phase = "handover"
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Stop without another status, result or copy."""
         self._rules.abandon()
         self._profiler_rules.abandon()
+        if self._mirror is not None:
+            self._mirror.stop()
 
     def _cancel(self) -> None:
         self._rules.cancel("the training process has ended")
         self._profiler_rules.finish()
+        if self._mirror is not None:
+            self._mirror.stop()
 
     def metrics(self) -> dict[str, float]:
         """Return the values of the metrics that are known now, by name."""
@@ -238,8 +267,7 @@ class Watcher:
             try:
                 if self._is_taken_over or not self._lease.is_held():
                     self._is_taken_over = True
-                    self._rules.abandon()
-                    self._profiler_rules.abandon()
+                    self._abandon()
                     return
                 self._sequence += 1
                 self._state.write(STATUS_KEY, [json.dumps(self._document()).encode()])
@@ -283,6 +311,16 @@ class Watcher:
         finally:
             ended.set()
             thread.join()
+
+    def _open_trial(self, location: str, keeps_waiting: Callable[[], bool]) -> Backend:
+        """Return the back end of the trial; SageMaker copies a folder of checkpoints in any order."""
+        backend = open_patiently(location, keeps_waiting)
+        if not self._is_unordered:
+            return backend
+        self._copy = SettlingBackend(backend)
+        if self._is_copied:
+            self._copy.finish()
+        return self._copy
 
     def _fetch(self, source: str) -> str:
         """Return a local copy of a file with rules."""
@@ -355,7 +393,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     logging.basicConfig(format="[rules] %(message)s")
     logging.getLogger("sagemaker_debug_ext").setLevel(logging.INFO)
     try:
-        spec = decode_job_spec(environ) if options.job is None else spec_of_description(_describe(options.job))
+        spec = job_spec_of_container(environ) if options.job is None else spec_of_description(_describe(options.job))
         if spec is None:
             raise JobSpecError(f"the environment of {options.job or 'this process'} holds no job spec")
         name = options.job or job_name(environ)

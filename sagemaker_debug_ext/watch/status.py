@@ -242,6 +242,8 @@ def _without_report(
     if is_final and ended_at is not None and (now - ended_at).total_seconds() < START_SECONDS / 2:
         return []
     details = "no watcher has reported: is sagemaker_debug_ext installed in the image, and a hook in the script?"
+    if is_final:
+        details += " `sagemaker-debug self-managed resume JOB` evaluates the rules now"
     return [
         {
             "RuleConfigurationName": name,

@@ -7,7 +7,6 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,6 +50,13 @@ def add_parser(commands: Any) -> None:
     manifest.add_argument("--name", required=True, help="name of the job, which becomes its folder on S3")
     manifest.add_argument("--image", default="", help="image of the container; not for sbatch")
     manifest.add_argument("--account", default="", help="service account of the pod; only for job")
+    for part in (env, manifest):
+        part.add_argument(
+            "--ship",
+            default="s3",
+            choices=("s3", "folder"),
+            help="where the job writes: to S3, or to the LocalPath of DebugHookConfig, a shared folder",
+        )
     manifest.add_argument("words", metavar="COMMAND", nargs="+", help="the command that trains, after --")
     rbac = _arguments.add_command(
         parts, "rbac", "Print the rights that StopTraining needs on Kubernetes.", run_rbac, description=_RBAC
@@ -106,7 +112,7 @@ _RESUME: Final = (
 
 def run_env(arguments: argparse.Namespace) -> int:
     """Print the environment variables for a request."""
-    spec = _spec_of_members(_read_request(arguments.request))
+    spec = _spec_of_request(arguments)
     variables = _uploaded(spec) if arguments.channel else encode_job_spec(spec)
     if arguments.json:
         _output.write_json(variables)
@@ -135,7 +141,7 @@ def run_manifest(arguments: argparse.Namespace) -> int:
     """Print a manifest."""
     from sagemaker_debug_ext.requests.manifests import manifest
 
-    variables = encode_job_spec(_spec_of_members(_read_request(arguments.request)))
+    variables = encode_job_spec(_spec_of_request(arguments))
     text = manifest(arguments.kind, arguments.name, arguments.image, arguments.words, variables, arguments.account)
     _output.write(text.rstrip("\n"))
     return 0
@@ -195,10 +201,15 @@ def run_resume(arguments: argparse.Namespace) -> int:
 
 
 def _watch(job: TrainingJob, has_ended_training: bool = False, folder: str | None = None) -> int:
+    from sagemaker_debug_ext.sdk._job_output import unpack_trial
     from sagemaker_debug_ext.sdk.self_managed import spec_of_job, spec_of_state
     from sagemaker_debug_ext.watch.program import watch
 
     spec = _required(spec_of_job(job.description), job.name) if folder is None else spec_of_state(folder)
+    if spec.ship == "end" and folder is None:
+        if not has_ended_training:
+            raise SMDebugValueError(f"JOB must have ended, because it ships its tensors then (got {job.name!r})")
+        unpack_trial(spec, job.description)
     status = watch(spec, job.name, place="here", has_ended_training=has_ended_training)
     if status:
         _output.say(f"another watcher has taken over job {job.name}")
@@ -234,7 +245,10 @@ def _read_request(path: str) -> dict[str, Any]:
     return request
 
 
-def _spec_of_members(request: Mapping[str, Any]) -> JobSpec:
+def _spec_of_request(arguments: argparse.Namespace) -> JobSpec:
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
     from sagemaker_debug_ext.requests.self_managed import spec_of_members
+    from sagemaker_debug_ext.requests.shipping import with_folder
 
-    return spec_of_members(request)
+    request = _read_request(arguments.request)
+    return with_folder(spec_of_members(request, SelfManaged(ship=arguments.ship)), request)

@@ -27,7 +27,7 @@ from sagemaker_debug_ext.config.hook_options import (
     HOOK_PARAMETERS,
     HookOptions,
 )
-from sagemaker_debug_ext.config.job_spec import JobProfile, JobSpec, WatchOptions, decode_job_spec, job_name
+from sagemaker_debug_ext.config.job_spec import JobProfile, JobSpec, WatchOptions, job_name, job_spec_of_container
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.config.text_forms import BOOLEAN, PATTERNS, REDUCTIONS, SAVE_SETTINGS, parse_text
@@ -53,6 +53,7 @@ JOB_NAME_VARIABLE: Final = "TRAINING_JOB_NAME"
 
 _DOCUMENT_KEYS: Final = ("S3OutputPath", "S3Path", "LocalPath", "HookParameters", "CollectionConfigurations")
 _ENTRY_KEYS: Final = ("CollectionName", "CollectionParameters")
+_READ_BY_HOOKS: Final = ("s3", "folder")
 _MODE_NAMES: Final = {mode: mode.name.lower() for mode in ModeKeys}
 
 _Value = TypeVar("_Value")
@@ -181,7 +182,7 @@ def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable
         raise SMDebugTypeError(f"json_file_path must be a path or None (got {brief(path)})")
     file = Path(path or environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
     is_named = path is not None or (CONFIG_PATH_VARIABLE in environ and file.is_file())
-    spec = None if is_named else decode_job_spec(environ)
+    spec = None if is_named else job_spec_of_container(environ)
     if spec is not None:
         return functools.partial(_parse_job_spec, spec, job_name(environ))
     parse = functools.partial(parse_configuration, _read_object(file), str(file))
@@ -238,13 +239,13 @@ def parse_configuration(
 
 
 def _parse_job_spec(spec: JobSpec, name: str, default_save_interval: int) -> HookConfiguration:
-    """Make values of a job spec: the hook writes to S3 itself, where the service would upload its files."""
+    """Make values of a job spec: the hook writes to S3 itself, or to a folder that is copied there."""
     configuration = parse_configuration(spec.hook, "the job spec", default_save_interval)
     tensorboard_dir = spec.tensorboard_location(name)
     has_rules = bool(spec.rules or spec.profiler_rules)
     return attrs.evolve(
         configuration,
-        watch=spec.watch if has_rules else None,
+        watch=spec.watch if has_rules or spec.copy_root is not None else None,
         stop_location=spec.state_location(name) if _may_stop(spec) else None,
         profile=spec.profile(name),
     ).evolve_options(
@@ -255,7 +256,9 @@ def _parse_job_spec(spec: JobSpec, name: str, default_save_interval: int) -> Hoo
 
 
 def _may_stop(spec: JobSpec) -> bool:
-    """Return whether a watcher elsewhere may ask the script to stop."""
+    """Return whether a watcher elsewhere may ask the script to stop, and writes where the hook can look."""
+    if spec.ship not in _READ_BY_HOOKS:
+        return False
     actions = [rule.get("RuleParameters", {}).get("action_json", "") for rule in (*spec.rules, *spec.profiler_rules)]
     return spec.watch.place != "container" and spec.actions.stop != "off" and "stoptraining" in "".join(actions).lower()
 

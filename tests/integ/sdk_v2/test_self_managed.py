@@ -114,3 +114,24 @@ def test_settings_when_they_are_too_large_then_a_channel_carries_them(aws, sessi
     saved = {one["CollectionName"] for one in json.loads(content)["hook"]["CollectionConfigurations"]}
     assert saved == {"gradients", *(one.name for one in collections)}  # the rule reads the first
     assert len(requests[0]["Environment"]["SAGEMAKER_DEBUG_EXT_JOB_0"]) < 100
+
+
+def test_fit_when_the_job_is_isolated_then_its_checkpoints_carry_the_trial(session, requests):
+    """Each job has a location of its own, unless the user gives one; the estimator stays as it was."""
+    estimator = make(session, rules=RULES, self_managed=True, enable_network_isolation=True)
+    for name in ("isolated-1", "isolated-2"):
+        estimator.fit(wait=False, job_name=name)
+    copies = [request["CheckpointConfig"]["S3Uri"].rpartition("/_checkpointed/")[2] for request in requests]
+    assert copies == ["isolated-1", "isolated-2"]
+    path = estimator.latest_job_debugger_artifacts_path()
+    assert path.endswith("/_checkpointed/isolated-2/sagemaker_debug_ext/isolated-2/debug-output")
+    own = make(
+        session,
+        self_managed=True,
+        enable_network_isolation=True,
+        checkpoint_s3_uri="s3://my-bucket/mine",
+        checkpoint_local_path="/opt/ml/mine",
+    )
+    own.fit(wait=False, job_name="isolated-3")
+    assert requests[-1]["CheckpointConfig"] == {"S3Uri": "s3://my-bucket/mine", "LocalPath": "/opt/ml/mine"}
+    assert decode_job_spec(requests[-1]["Environment"]).root == "/opt/ml/mine/sagemaker_debug_ext"

@@ -7,11 +7,20 @@ import json
 import signal
 import time
 
+import attrs
 import boto3
 import jsonschema
 import pytest
 
-from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, StopTraining, create_trial, rule_configs
+from sagemaker_debug_ext import (
+    CollectionConfig,
+    DebuggerHookConfig,
+    ProfilerRule,
+    Rule,
+    StopTraining,
+    create_trial,
+    rule_configs,
+)
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
@@ -72,9 +81,13 @@ def sure_rule():
 def make_request(aws):
     """Return a function that makes the request of a new job."""
 
-    def make(rules, self_managed=FAST):
-        request = {"TrainingJobName": f"digits-{next(NUMBERS)}", "OutputDataConfig": {"S3OutputPath": aws}}
-        return self_managed_request(request, debugger_hook_config=HOOK, rules=rules, self_managed=self_managed)
+    def make(rules, self_managed=FAST, hook=HOOK, output=aws, **settings):
+        request = {"TrainingJobName": f"digits-{next(NUMBERS)}"}
+        if output is not None:
+            request["OutputDataConfig"] = {"S3OutputPath": output}
+        return self_managed_request(
+            request, debugger_hook_config=hook, rules=rules, self_managed=self_managed, **settings
+        )
 
     return make
 
@@ -263,8 +276,10 @@ def test_job_when_it_has_a_shared_folder_then_all_is_there_and_s3_is_never_asked
     run_job, make_request, tmp_path, capsys
 ):
     """Trial, status, results and the lease; the folder of the job answers like one on S3."""
-    options = SelfManaged(poll_seconds=0.2, stop="cooperative", events=False, folder=str(tmp_path))
-    request = make_request([sure_rule(), Rule.sagemaker(rule_configs.exploding_tensor())], options)
+    options = SelfManaged(poll_seconds=0.2, stop="cooperative", events=False, ship="folder")
+    hook = attrs.evolve(HOOK, container_local_output_path=str(tmp_path))
+    rules = [sure_rule(), Rule.sagemaker(rule_configs.exploding_tensor())]
+    request = make_request(rules, options, hook, None, disable_profiler=False)
     nowhere = "http://127.0.0.1:9"  # where nobody listens
     report = run_job(TRAIN.format(steps=3000, pause=0.01), request, AWS_ENDPOINT_URL=nowhere)
     assert report.returncode == 0, report.stderr
@@ -277,6 +292,7 @@ def test_job_when_it_has_a_shared_folder_then_all_is_there_and_s3_is_never_asked
     assert statuses(status) == {"VanishingGradient": "IssuesFound", "ExplodingTensor": "NoIssuesFound"}
     result = json.loads((folder / "rule-output" / "VanishingGradient" / "rule-result.json").read_text())
     assert result["first_issue_step"] == 0
+    assert list((folder / "profiler-output").rglob("*"))
     for command in ("status", "resume"):
         assert main(["self-managed", command, str(folder)]) == 1  # a rule has found an issue
         assert "IssuesFound" in capsys.readouterr().out
@@ -285,3 +301,32 @@ def test_job_when_it_has_a_shared_folder_then_all_is_there_and_s3_is_never_asked
     job = TrainingJob.describe(str(folder))
     assert job.artifact_paths.debugger == str(folder / "debug-output")
     assert job.rule_output_path("VanishingGradient") == str(folder / "rule-output" / "VanishingGradient")
+
+
+@pytest.mark.parametrize("has_rules", [True, False])
+def test_job_when_its_shared_folder_is_copied_then_s3_answers_like_the_folder(
+    run_job, make_request, tmp_path, aws, capsys, has_rules
+):
+    """To the last step, also where no rule is evaluated or all have ended early."""
+    options = SelfManaged(poll_seconds=0.2, stop="off", events=False, ship="folder")
+    hook = attrs.evolve(HOOK, container_local_output_path=str(tmp_path))
+    profiler = ProfilerRule.sagemaker(rule_configs.StepOutlier())
+    request = make_request([sure_rule(), profiler] if has_rules else [], options, hook)
+    report = run_job(TRAIN.format(steps=60, pause=0.02), request)
+    assert report.returncode == 0, report.stderr
+    name = request["TrainingJobName"]
+    copy = f"{aws}/{name}"
+    copied, trial = create_trial(f"{copy}/debug-output"), create_trial(str(tmp_path / name / "debug-output"))
+    assert copied.loaded_all_steps
+    assert copied.steps() == trial.steps() == list(range(0, 60, 5))
+    for step in trial.steps():
+        for tensor in trial.tensor_names(step=step):
+            assert (copied.tensor(tensor).value(step) == trial.tensor(tensor).value(step)).all()
+    status = WatchStatus.read(open_backend(f"{copy}/self-managed"))
+    assert status.document["watcher"]["phase"] == "done"
+    assert status.document == WatchStatus.read(open_backend(str(tmp_path / name / "self-managed"))).document
+    if has_rules:
+        assert main(["self-managed", "status", copy]) == 1
+        assert "IssuesFound" in capsys.readouterr().out
+        assert open_backend(f"{copy}/rule-output/VanishingGradient").exists("rule-result.json")
+        assert open_backend(f"{copy}/profiler-output").exists("system/training_job_end.ts")

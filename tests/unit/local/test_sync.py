@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.local.layout import JobFolder
 from sagemaker_debug_ext.local.paths import Locations
-from sagemaker_debug_ext.local.sync import ArtifactSync, FolderSync, TensorMirror
+from sagemaker_debug_ext.local.sync import ArtifactSync
 from sagemaker_debug_ext.store.backends import Buffer, LocalBackend, MemoryBackend
+from sagemaker_debug_ext.store.folder_sync import FolderSync
 from sagemaker_debug_ext.store.format.keys import CLAIM_KEY, END_KEY, event_key, index_key
 from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.store.reader import read_index, read_tensor
+from sagemaker_debug_ext.store.trial_mirror import TensorMirror
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import ModeKeys
 

@@ -236,12 +236,14 @@ def test_settings_when_no_channel_can_carry_them_then_nothing_is_uploaded(member
     ("arguments", "error", "message"),
     [
         ({"place": "contaner"}, SMDebugValueError, r"place must be one of container, here, .*'contaner'.*container"),
-        ({"folder": "fsx"}, SMDebugValueError, "folder must be an absolute path .*'fsx'"),
+        ({"ship": "ftp"}, SMDebugValueError, "ship must be one of s3, folder, checkpoint, end"),
         (
-            {"folder": "/fsx", "place": "processing"},
+            {"ship": "folder", "place": "processing"},
             SMDebugValueError,
-            "folder must be left out with place='processing'",
+            "place must be container or here or pod or actor with ship='folder', .*'processing'",
         ),
+        ({"ship": "checkpoint", "place": "pod"}, SMDebugValueError, "container or here or processing with ship='check"),
+        ({"ship": "end"}, SMDebugValueError, "place must be here with ship='end', .*'container'"),
         ({"config": "tags"}, SMDebugValueError, "config must be one of environment, channel"),
         ({"stop": "never"}, SMDebugValueError, "stop must be one of direct, events, cooperative, off"),
         ({"stop": "events", "events": False}, SMDebugValueError, "events must be True with stop='events'"),
