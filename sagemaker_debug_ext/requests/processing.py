@@ -198,7 +198,7 @@ def watcher_job_request(
     return request
 
 
-def watcher_job_of(request: Mapping[str, Any], options: WatchOptions) -> dict[str, Any] | None:
+def watcher_job_of(request: Mapping[str, Any], options: WatchOptions, number: int = 1) -> dict[str, Any] | None:
     """Return the request of the processing job that is started with a training job; None if none is.
 
     Its role is that of the training job unless the settings name another, and it may run for an hour longer.
@@ -206,6 +206,7 @@ def watcher_job_of(request: Mapping[str, Any], options: WatchOptions) -> dict[st
     Args:
         request: The request of the training job.
         options: The settings of its watcher.
+        number: 1 for the first processing job, 2 for the one that takes over from it, and so on.
     """
     if options.place != "processing" or options.image is None:
         return None
@@ -216,6 +217,7 @@ def watcher_job_of(request: Mapping[str, Any], options: WatchOptions) -> dict[st
         role_arn=options.role or request["RoleArn"],
         instance_type=options.instance or DEFAULT_INSTANCE,
         max_runtime_in_seconds=min(limit + _EXTRA_SECONDS, MAX_RUNTIME_SECONDS),
+        number=number,
     )
 
 
