@@ -24,7 +24,7 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.processing import watcher_job_request
-from sagemaker_debug_ext.sdk import attach_debugger
+from sagemaker_debug_ext.sdk import _watcher_jobs, attach_debugger
 from support.laptop import TRAIN
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
@@ -162,6 +162,35 @@ def test_processing_job_when_its_time_is_over_then_the_next_one_goes_on(bucket, 
     assert (status["watcher"]["phase"], status["generation"]) == ("done", 2)
     assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["NoIssuesFound"]
     wait_for("long", "Completed")
+
+
+@pytest.mark.usefixtures("own_clients")
+def test_processing_job_when_its_time_is_over_then_its_submitter_starts_the_next_one(
+    server, bucket, submit, wait_for, sagemaker, monkeypatch
+):
+    """As soon as it asks for the state of the training job; nobody else reads the status."""
+    make = _watcher_jobs.watcher_job_of
+
+    def make_short(request, options, number=1):
+        watcher = make(request, options, number)
+        if number == 1:
+            watcher["StoppingCondition"] = {"MaxRuntimeInSeconds": 12}
+            watcher["AppSpecification"]["ContainerArguments"][-1] = "6"
+        return watcher
+
+    monkeypatch.setattr(_watcher_jobs, "watcher_job_of", make_short)
+    monkeypatch.setattr(_watcher_jobs, "_LOOK_SECONDS", 0.5)
+    client = server.client("sagemaker")
+    options = SelfManaged(place="processing", rule_image_uri="my/rules:1", rule_role_arn=ROLE, poll_seconds=0.5)
+    with attach_debugger(client, **settings_of("100"), self_managed=options):
+        submit("followed", TRAIN.replace("100_000", "800"), client=client)
+        assert wait_for("followed", "Completed", "Failed", client=client)["TrainingJobStatus"] == "Completed"
+    for suffix in ("", "-2"):
+        assert end_of(sagemaker, watcher_of("followed") + suffix)["ProcessingJobStatus"] == "Completed"
+    status = status_of(bucket, "followed")
+    assert (status["watcher"]["phase"], status["generation"]) == ("done", 2)
+    with pytest.raises(sagemaker.exceptions.ResourceNotFound):
+        sagemaker.describe_processing_job(ProcessingJobName=watcher_of("followed") + "-3")
 
 
 def test_processing_job_when_a_rule_fires_then_stops_the_training_job(bucket, submit, wait_for, sagemaker):
