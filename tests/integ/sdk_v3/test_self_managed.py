@@ -6,7 +6,7 @@ import hashlib
 import json
 
 import pytest
-from sagemaker.train.configs import InputData
+from sagemaker.train.configs import CheckpointConfig, InputData, Networking
 
 from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, StopTraining, rule_configs
 from sagemaker_debug_ext.config.job_spec import decode_job_spec
@@ -54,3 +54,18 @@ def test_settings_when_they_are_too_large_then_a_channel_carries_them(aws, make,
     bucket, _, key = found["sagemaker_debug_ext"].removeprefix("s3://").partition("/")
     content = aws.session().client("s3").get_object(Bucket=bucket, Key=f"{key}job.json")["Body"].read()
     assert len(json.loads(content)["hook"]["CollectionConfigurations"]) == len(collections)
+
+
+@pytest.mark.parametrize("boto3", [False, True])
+def test_arguments_when_the_job_is_isolated_then_its_checkpoints_carry_the_trial(make, boto3):
+    """Unless the user gives checkpoints of their own."""
+    isolated = {"networking": Networking(enable_network_isolation=True), "rules": RULES, "self_managed": True}
+    for own in (None, CheckpointConfig(s3_uri="s3://my-bucket/mine", local_path="/opt/ml/mine")):
+        arguments = make(**isolated, checkpoint_config=own)._create_training_job_args(boto3=boto3)
+        spec = decode_job_spec(arguments["Environment" if boto3 else "environment"])
+        found = arguments["CheckpointConfig" if boto3 else "checkpoint_config"]
+        location, folder = (found["S3Uri"], found["LocalPath"]) if boto3 else (found.s3_uri, found.local_path)
+        assert spec.ship == "checkpoint"
+        assert spec.root == f"{folder}/sagemaker_debug_ext"
+        if own is not None:
+            assert (location, folder) == ("s3://my-bucket/mine", "/opt/ml/mine")
