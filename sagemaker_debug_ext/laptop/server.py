@@ -8,7 +8,7 @@ import logging
 import os
 import shlex
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -17,8 +17,9 @@ import boto3
 
 from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
-from sagemaker_debug_ext.laptop.api import SageMakerAPI
+from sagemaker_debug_ext.laptop.api import Application, SageMakerAPI
 from sagemaker_debug_ext.laptop.containers import enter_namespace
+from sagemaker_debug_ext.laptop.denials import JOB_KEY, Denials
 from sagemaker_debug_ext.laptop.functions import Functions
 from sagemaker_debug_ext.laptop.iam import RoleChecks
 from sagemaker_debug_ext.laptop.jobs.batch import PATHS, ServiceJobs
@@ -59,10 +60,12 @@ class LaptopServer:
         region: The region that jobs and clients use.
         has_debugger: Whether requests may have Debugger members, as in accounts with access to the service.
         in_namespace: Whether jobs run in a namespace in which their folder is ``/opt/ml``.
+        denied: Actions of IAM that the roles of jobs have no right to; see `Denials`.
 
     Raises:
         MissingDependencyError: moto's server is not installed.
         SMDebugRuntimeError: The address is in use, or not one of this machine.
+        SMDebugValueError: An action is none that can be denied.
     """
 
     def __init__(
@@ -74,12 +77,13 @@ class LaptopServer:
         region: str = "us-east-1",
         has_debugger: bool = False,
         in_namespace: bool = False,
+        denied: Collection[str] = (),
     ) -> None:
         self._work_dir = Path(work_dir).expanduser().absolute()
         self._region = region
         self._in_namespace = in_namespace
         self._api = _make_api()
-        self._server = _listen(host, port, self._api)
+        self._server = _listen(host, port, Denials(self._api, denied))
         self._thread = threading.Thread(target=self._server.serve_forever, name="laptop-server", daemon=True)
         self.url: Final = f"http://{host}:{self._server.server_port}"
         """The endpoint URL for clients."""
@@ -209,7 +213,7 @@ class LaptopServer:
     def _make_host(self, name: str) -> JobHost:
         return JobHost(
             locations=S3Locations(self._work_dir / "inputs" / name, self._s3),
-            environment=self.environment(),
+            environment={**self.environment(), "AWS_ACCESS_KEY_ID": JOB_KEY},
             container=enter_namespace if self._in_namespace else None,
         )
 
@@ -242,7 +246,7 @@ def _make_api() -> SageMakerAPI:
     return SageMakerAPI(RoleChecks(others, _KEY, account))
 
 
-def _listen(host: str, port: int, application: SageMakerAPI) -> Any:
+def _listen(host: str, port: int, application: Application) -> Any:
     serving = import_optional("werkzeug.serving", "the laptop server", "laptop")
     werkzeug_app = import_optional("moto.moto_server.werkzeug_app", "the laptop server", "laptop")
 

@@ -12,8 +12,11 @@ import hashlib
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+import botocore.exceptions
 
 from sagemaker_debug_ext.config.job_spec import STOP_KEY, ActionOptions
 from sagemaker_debug_ext.rules.action import (
@@ -35,6 +38,10 @@ LOG = logging.getLogger(__name__)
 PREFIX: Final = "actions/"
 STOP: Final = "stoptraining"
 
+_PAUSES_SECONDS: Final = (5.0, 20.0, 60.0)
+_HOPELESS: Final = ("AccessDenied", "ValidationException", "answered 401", "answered 403")
+"""In errors that are the same when a request is repeated: a right is missing, or the job has ended."""
+
 
 class JobActions:
     """Creates the handlers for the actions of a job's rules.
@@ -47,6 +54,7 @@ class JobActions:
             the hook looks.
         client_factory: Creates the AWS client of a service, by name.
         stop_job: Stops the job on its cluster; None for a job of SageMaker.
+        sleep: Waits for a number of seconds.
     """
 
     def __init__(
@@ -57,13 +65,17 @@ class JobActions:
         ask_script: Callable[[str], object] | None = None,
         client_factory: ClientFactory = aws_client,
         stop_job: Callable[[], object] | None = None,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
+        self.on_stop: Callable[[], object] = lambda: None
+        """Called when the job has been told to stop."""
         self._job_name = job_name
         self._state = state
         self._options = options
         self._ask_script = ask_script
         self._client = client_factory
         self._stop_job = stop_job
+        self._sleep = sleep
 
     def handlers(self, record: RuleRecord) -> dict[str, ActionHandler]:
         """Return the handlers of a rule's actions, by name."""
@@ -87,12 +99,30 @@ class JobActions:
             self._ask_script(rule_name)
         else:
             self._state.write(STOP_KEY, [json.dumps({"rule": rule_name, "message": message}).encode()])
-        if self._options.stop == "direct" and self._stop_job is not None:
+        if self._options.stop == "direct":
             LOG.info("%s: stopping job %s. %s", rule_name, self._job_name, message)
-            self._stop_job()
-        elif self._options.stop == "direct":
-            LOG.info("%s: stopping training job %s. %s", rule_name, self._job_name, message)
-            self._client("sagemaker").stop_training_job(TrainingJobName=self._job_name)
+            self._stop_patiently(self._stop_job or self._stop_training_job)
+            self.on_stop()
+
+    def _stop_training_job(self) -> None:
+        self._client("sagemaker").stop_training_job(TrainingJobName=self._job_name)
+
+    def _stop_patiently(self, stop: Callable[[], object]) -> None:
+        """Stop the job; a request that fails is repeated some times, unless that changes nothing."""
+        if not any(self._has_stopped(stop, seconds) for seconds in _PAUSES_SECONDS):
+            stop()
+
+    def _has_stopped(self, stop: Callable[[], object], pause_seconds: float) -> bool:
+        """Stop the job; return False after a pause if that failed, but may work later."""
+        try:
+            stop()
+        except (OSError, botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
+            if any(word in str(error) for word in _HOPELESS):
+                raise
+            LOG.warning("job %s is not stopped: %s; trying again in %g s", self._job_name, error, pause_seconds)
+            self._sleep(pause_seconds)
+            return False
+        return True
 
 
 class _Once:

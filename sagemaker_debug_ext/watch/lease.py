@@ -39,6 +39,7 @@ class Lease:
         place: Where the watcher runs, for people who read the lease.
         clock: Monotonic clock in seconds.
         sleep: Waits for a number of seconds.
+        replaced_pid: Process of this host whose lease is taken over at once, because it is known to be dead.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class Lease:
         place: str,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
+        replaced_pid: int | None = None,
     ) -> None:
         self._backend = backend
+        self._replaced_pid = replaced_pid
         self._clock = clock
         self._sleep = sleep
         self._renewals = 0
@@ -70,7 +73,7 @@ class Lease:
         latest = self._latest()
         content = self._read(latest)
         since = self._clock()
-        while latest and not _is_released(content):
+        while latest and not self._is_free(content):
             if not wait:
                 return False
             self._sleep(_LOOK_SECONDS)
@@ -107,6 +110,15 @@ class Lease:
     def _content(self, released: bool) -> bytes:
         return json.dumps({**self.holder, "renewals": self._renewals, "released": released}).encode()
 
+    def _is_free(self, content: bytes) -> bool:
+        """Return whether a lease is released, or its holder is known to be dead."""
+        try:
+            holder = json.loads(content)
+            is_dead = (holder["host"], holder["pid"]) == (self.holder["host"], self._replaced_pid)
+            return is_dead or bool(holder["released"])
+        except (ValueError, KeyError, TypeError):  # damaged, so its holder must be waited for
+            return False
+
     def _latest(self) -> int:
         return max((_generation(info.key) for info in self._backend.list(PREFIX)), default=0)
 
@@ -121,10 +133,3 @@ def _key(generation: int) -> str:
 def _generation(key: str) -> int:
     number = key.removeprefix(PREFIX).removesuffix(".json")
     return int(number) if number.isascii() and number.isdigit() else 0
-
-
-def _is_released(content: bytes) -> bool:
-    try:
-        return bool(json.loads(content)["released"])
-    except (ValueError, KeyError, TypeError):  # damaged, so its holder must be waited for
-        return False

@@ -71,6 +71,7 @@ MIN_PROFILER_POLL_SECONDS: Final = 1.0
 _PARENT_LOOK_SECONDS: Final = 1.0
 _OTHER_WORKERS_SECONDS: Final = 5.0
 _COPY_SECONDS: Final = 300.0  # for files of a job without an end marker that SageMaker has yet to copy
+_STOPPED_SECONDS: Final = 90.0
 _ELSEWHERE_SECONDS: Final = 86_400.0  # nobody waits for the last evaluations
 _NICENESS: Final = 10
 _OOM_SCORE: Final = 1000  # the kernel kills the watcher before training
@@ -188,6 +189,12 @@ class Watcher:
         except (OSError, DebugExtError):
             LOG.warning("cannot mark the trial of job %s as ended", self._name, exc_info=True)
 
+    def job_is_stopped(self) -> None:
+        """End the rules before the platform kills the container, which it does two minutes after a stop."""
+        timer = threading.Timer(_STOPPED_SECONDS, self._cancel, ["the training job was stopped"])
+        timer.daemon = True
+        timer.start()
+
     def mark_end(self, seconds: float = 0.0) -> None:
         """Mark the trial as ended if its hook was killed before it could, because readers would wait forever.
 
@@ -219,8 +226,8 @@ class Watcher:
         if self._mirror is not None:
             self._mirror.stop()
 
-    def _cancel(self) -> None:
-        self._rules.cancel("the training process has ended")
+    def _cancel(self, reason: str = "the training process has ended") -> None:
+        self._rules.cancel(reason)
         self._profiler_rules.finish()
         if self._mirror is not None:
             self._mirror.stop()
@@ -344,6 +351,7 @@ def watch(
     has_ended_training: bool = False,
     wait: bool = True,
     probe: JobProbe | None = None,
+    replaced_pid: int | None = None,
 ) -> int:
     """Watch a job until its rules have ended; return the exit code.
 
@@ -357,9 +365,10 @@ def watch(
         has_ended_training: Whether training has ended, so that the trial is marked as ended if its hook did not.
         wait: Whether to wait for an abandoned lease to expire.
         probe: Stops the job; None if it is one of SageMaker.
+        replaced_pid: Process of a watcher on this host that has died.
     """
     state = open_patiently(spec.state_location(name), keeps_waiting)
-    lease = Lease(state, place)
+    lease = Lease(state, place, replaced_pid=replaced_pid)
     if not lease.acquire(wait):
         LOG.info("another watcher evaluates the rules of job %s", name)
         return EXIT_DONE
@@ -371,6 +380,8 @@ def watch(
     with scratch_folder() as scratch:
         events = EventSender() if spec.actions.events else None
         watcher = Watcher(spec, name, lease, state, actions, scratch, events)
+        if place == "container":
+            actions.on_stop = watcher.job_is_stopped
         if watch_parent is not None:
             watch_parent(watcher)
         if has_ended_training:
@@ -385,6 +396,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     parser = argparse.ArgumentParser(prog="python -m sagemaker_debug_ext.watch.program", description=__doc__)
     parser.add_argument("--stop-to", type=int, metavar="FD", help="file descriptor for requests to stop training")
     parser.add_argument("--parent", type=int, metavar="PID", help="process that trains; the watcher ends after it")
+    parser.add_argument("--replaces", type=int, metavar="PID", help="watcher of this host that has died")
     parser.add_argument("--job", metavar="NAME", help="training job of SageMaker; its settings are described with it")
     parser.add_argument("--place", default="container", choices=PLACES, help="where this program runs")
     parser.add_argument("--max-seconds", type=float, metavar="N", help="hand over to another watcher after this time")
@@ -414,6 +426,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         watch_parent=lambda watcher: _watch_parent(options.parent, watcher, spec.watch.drain_seconds),
         keeps_waiting=lambda: os.getppid() == options.parent,
         probe=probe,
+        replaced_pid=options.replaces,
     )
 
 

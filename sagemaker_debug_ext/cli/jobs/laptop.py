@@ -45,6 +45,13 @@ def add_parser(commands: Any) -> None:
         choices=("namespace", "process"),
         help="how jobs run: with their folder as /opt/ml, or as plain processes (default: namespace, if permitted)",
     )
+    parser.add_argument(
+        "--deny",
+        action="append",
+        default=[],
+        metavar="ACTION",
+        help="an action that the roles of jobs have no right to, such as sagemaker:StopTrainingJob; repeatable",
+    )
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
     script = _arguments.add_command(parts, "run", "Run a script that submits jobs.", run, description=_RUN)
     script.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help="the script and its arguments")
@@ -97,6 +104,7 @@ def _server(arguments: argparse.Namespace, port: int) -> Iterator[LaptopServer]:
         region=arguments.region,
         has_debugger=arguments.debugger,
         in_namespace=isolation == "namespace",
+        denied=arguments.deny,
     )
     os.environ.update(server.client_variables())
     with server:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +31,9 @@ WATCHER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_WATCHER"
 _PROGRAM: Final = "import sys; sys.path.pop(0); from sagemaker_debug_ext.watch.program import main; sys.exit(main())"
 """The program drops the current folder from the import path, because modules there may shadow installed ones."""
 
+_MEANT_EXITS: Final = (0, 2, 3, -signal.SIGTERM)
+"""All is evaluated, there is nothing to watch, another watcher has taken over, and somebody has ended it."""
+
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -44,6 +48,8 @@ class WatcherProcess:
         self._requests: threading.Thread | None = None
         self._profiling = JobProfiling()
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._may_replace = True
         self._fork_token = fork_token()
 
     def configure(
@@ -82,7 +88,9 @@ class WatcherProcess:
         if fork_token() is not self._fork_token:
             return
         self._profiling.stop()
-        process = self._process
+        with self._lock:
+            self._may_replace = False
+            process = self._process
         if self._options is None or process is None:
             return
         seconds = min(self._options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
@@ -100,11 +108,11 @@ class WatcherProcess:
         elif waited > 1:
             LOG.info("waited %.1f seconds for the last rules", waited)
 
-    def _launch(self, options: WatchOptions) -> None:
+    def _launch(self, options: WatchOptions, *words: str) -> None:
         requests, sender = os.pipe()
-        command = [sys.executable, "-c", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender)]
+        command = [sys.executable, "-c", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender), *words]
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and this package
+            process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter and this package
                 command,
                 env=_environment(options.num_threads),
                 pass_fds=[sender],
@@ -116,7 +124,8 @@ class WatcherProcess:
             raise
         finally:
             os.close(sender)
-        threading.Thread(target=self._take_requests, args=(requests,), name="watcher-requests", daemon=True).start()
+        arguments = (requests, process, options)
+        threading.Thread(target=self._take_requests, args=arguments, name="watcher-requests", daemon=True).start()
 
     def _look_for_requests(self, seconds: float) -> None:
         """Start to look for the request of a watcher that runs elsewhere."""
@@ -142,12 +151,26 @@ class WatcherProcess:
         LOG.warning("rule %s asks to stop training", json.loads(bytes(content)).get("rule", ""))
         self.should_stop = True
 
-    def _take_requests(self, requests: int) -> None:
+    def _take_requests(self, requests: int, process: subprocess.Popen[bytes], options: WatchOptions) -> None:
         """Read the requests of the watcher until it ends; each is one line with the name of a rule."""
         with os.fdopen(requests) as lines:
             for line in lines:
                 LOG.warning("rule %s asks to stop training", line.strip())
                 self.should_stop = True
+        self._replace(process, options)
+
+    def _replace(self, process: subprocess.Popen[bytes], options: WatchOptions) -> None:
+        """Start another watcher, once, if this one has died while training goes on."""
+        exit_code = process.wait()
+        with self._lock:
+            if not self._may_replace or exit_code in _MEANT_EXITS:
+                return
+            self._may_replace = False
+            LOG.warning("the watcher of the rules ended with exit code %d; another one is started", exit_code)
+            try:
+                self._launch(options, "--replaces", str(process.pid))
+            except (OSError, MemoryError, RuntimeError) as error:
+                LOG.warning("no rule is evaluated any more, because it cannot be started: %s", error)
 
 
 def _environment(num_threads: int) -> dict[str, str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.server
+import datetime as dt
 import importlib.util
 import json
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -24,6 +22,8 @@ from sagemaker_debug_ext import (
     rule_configs,
     self_managed_request,
 )
+from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
 from support.laptop import TRAIN
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
@@ -38,7 +38,7 @@ def environment_of(actions, **settings):
         {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
         rules=[rule, Rule.sagemaker(rule_configs.tree_depth(), name="Open", rule_parameters={"depth": "100"})],
         debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
-        self_managed=SelfManaged(poll_seconds=0.5, events=False, **settings),
+        self_managed=SelfManaged(**{"poll_seconds": 0.5, "events": False, **settings}),
     )
     return request["Environment"]
 
@@ -56,8 +56,8 @@ def rules_of(bucket, name):
 def log_of(server):
     """Return a function that returns the lines that a job has printed."""
 
-    def read(name):
-        logs = server.client("logs")
+    def read(name, at=server):
+        logs = at.client("logs")
         events = logs.filter_log_events(
             logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}/", limit=10_000
         )["events"]
@@ -66,46 +66,77 @@ def log_of(server):
     return read
 
 
-@contextlib.contextmanager
-def denying():
-    """Serve a SageMaker that allows nothing, and yield its address and the operations that were asked for."""
-    asked = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            asked.append(self.headers["X-Amz-Target"])
-            self.rfile.read(int(self.headers["Content-Length"]))
-            message = "User: arn:aws:sts::123456789012:assumed-role/Trainer is not authorized to perform: it"
-            content = json.dumps({"__type": "AccessDeniedException", "Message": message}).encode()
-            self.send_response(400)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+@pytest.fixture(scope="module")
+def denying(start_server):
+    """A server on which the roles of jobs may neither stop jobs nor send events."""
+    return start_server("--deny", "sagemaker:StopTrainingJob", "--deny", "events:PutEvents")
 
 
-def test_stop_when_the_role_may_not_stop_jobs_then_the_script_ends_by_itself(bucket, submit, wait_for, log_of):
-    """It was asked first; status and log name the denied request."""
-    with denying() as (url, asked):
-        submit("denied", TRAIN, Environment={**environment_of(StopTraining()), "AWS_ENDPOINT_URL_SAGEMAKER": url})
-        assert wait_for("denied", "Completed", "Stopped", "Failed")["TrainingJobStatus"] == "Completed"
-    assert asked == ["SageMaker.StopTrainingJob"]
-    rule, _ = rules_of(bucket, "denied")
+@pytest.fixture(scope="module")
+def read_only(start_server):
+    """A server on which the roles of jobs may write nothing."""
+    return start_server("--deny", "s3:PutObject")
+
+
+def put_script(server, name, script):
+    """Submit a script as a job, with all rights of the submitter; return the function for its request."""
+    s3 = server.client("s3")
+    s3.create_bucket(Bucket="my-bucket")
+    s3.put_object(Bucket="my-bucket", Key=f"code/{name}/train.py", Body=script.encode())
+    return s3
+
+
+def test_stop_when_the_role_may_not_stop_jobs_then_the_script_ends_by_itself(denying, request_of, wait_for, log_of):
+    """It was asked first; status and log name the denied requests, also those for events. The submitter may stop."""
+    client, s3 = denying.client("sagemaker"), put_script(denying, "denied", TRAIN)
+    environment = environment_of(StopTraining(), events=True)
+    client.create_training_job(**request_of("denied", Environment=environment))
+    description = wait_for("denied", "Completed", "Stopped", "Failed", client=client)
+    assert description["TrainingJobStatus"] == "Completed"
+    rule, _ = rules_of(s3, "denied")
     assert rule["RuleEvaluationStatus"] == "IssuesFound"
     (action,) = rule["actions"]
     assert action["outcome"].startswith("failed: ClientError: An error occurred (AccessDeniedException)")
-    assert "not authorized" in log_of("denied")
+    log = log_of("denied", denying)
+    assert "not authorized to perform: sagemaker:StopTrainingJob" in log
+    assert "not authorized to perform: events:PutEvents" in log
+    s3.put_object(Bucket="my-bucket", Key="code/stopped/train.py", Body=b"import time; time.sleep(300)")
+    client.create_training_job(**request_of("stopped"))
+    client.stop_training_job(TrainingJobName="stopped")
+    wait_for("stopped", "Stopped", client=client)
+
+
+def test_job_when_its_role_may_not_write_then_training_goes_on_and_the_log_names_the_right(
+    read_only, request_of, wait_for, log_of, monkeypatch
+):
+    """Nothing is saved; five minutes after the job, its rules are errors with the command that evaluates them."""
+    client = read_only.client("sagemaker")
+    put_script(read_only, "unwritten", TRAIN.replace("100_000", "22") + "print('trained')\n")
+    client.create_training_job(**request_of("unwritten", Environment=environment_of(None)))
+    description = wait_for("unwritten", "Completed", "Stopped", "Failed", client=client)
+    assert description["TrainingJobStatus"] == "Completed"
+    log = log_of("unwritten", read_only)
+    assert "trained" in log
+    assert "s3:PutObject" in log
+    assert "output/unwritten/debug-output" in log
+    for name, value in {
+        "AWS_ENDPOINT_URL": read_only.url,
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    later = description["TrainingEndTime"] + dt.timedelta(minutes=6)
+    rules = with_rule_statuses(description, later)["DebugRuleEvaluationStatuses"]
+    assert {rule["RuleEvaluationStatus"] for rule in rules} == {"Error"}
+    assert all("`sagemaker-debug self-managed resume JOB` evaluates" in rule["StatusDetails"] for rule in rules)
+
+
+@pytest.mark.parametrize("action", ["StopTrainingJob", "iam:PassRole", "s3:put"])
+def test_action_when_it_cannot_be_denied_then_is_refused(action, capsys):
+    """With those that can."""
+    assert main(["laptop", "--deny", action]) == 2
+    assert f"like sagemaker:StopTrainingJob, of events, s3, sagemaker, sns (got '{action}')" in capsys.readouterr().err
 
 
 def test_message_when_the_topic_is_gone_then_other_actions_are_carried_out(server, bucket, submit, wait_for, log_of):

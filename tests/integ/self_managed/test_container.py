@@ -131,14 +131,30 @@ def test_training_when_watched_then_computes_the_same(run_job, make_request):
     assert weights[0] == weights[1]
 
 
-def test_watcher_when_killed_then_training_ends_as_without_it(run_job, make_request, aws):
-    """The exit code, the output and the trial are those of a job without rules."""
+def test_watcher_when_killed_then_another_one_goes_on_and_training_ends_as_without_it(run_job, make_request, aws):
+    """The exit code, the output and the trial are those of a job without rules, and the rules still get a result."""
     request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
     report = run_job(
-        KILL + TRAIN.format(steps=30, pause=0.05).replace("    if hook", "    kill(step)\n    if hook"), request
+        KILL + TRAIN.format(steps=60, pause=0.05).replace("    if hook", "    kill(step)\n    if hook"), request
     )
     assert report.returncode == 0, report.stderr
-    assert "ended with exit code -9" in report.stderr
+    assert report.stderr.count("ended with exit code -9; another one is started") == 1
+    assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").loaded_all_steps
+    status = WatchStatus.read(state_of(request, aws))
+    assert statuses(status) == {"ExplodingTensor": "NoIssuesFound"}
+    assert status.document["generation"] == 2
+
+
+def test_watcher_when_every_one_is_killed_then_training_ends_as_without_it(run_job, make_request, aws):
+    """The second one is not replaced."""
+    request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
+    always = KILL.replace("if step == 20 else ()", "if step > 20 else ()")
+    report = run_job(
+        always + TRAIN.format(steps=60, pause=0.05).replace("    if hook", "    kill(step)\n    if hook"), request
+    )
+    assert report.returncode == 0, report.stderr
+    assert report.stderr.count("another one is started") == 1
+    assert "the watcher of the rules ended with exit code -9" in report.stderr.splitlines()[-1]
     assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").loaded_all_steps
 
 

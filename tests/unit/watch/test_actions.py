@@ -1,5 +1,6 @@
 """Actions of a watched job are carried out once."""
 
+import botocore.exceptions
 import pytest
 
 from sagemaker_debug_ext.config.job_spec import ActionOptions
@@ -13,28 +14,30 @@ EMAIL = {"name": "email", "endpoint": "me@example.com"}
 
 
 class Client:
-    """Records the calls of every AWS client."""
+    """Records the calls of every AWS client, which fail at first if there are errors."""
 
-    def __init__(self, calls, error=None):
+    def __init__(self, calls, errors=()):
         self._calls = calls
-        self._error = error
+        self._errors = list(errors)
 
     def __getattr__(self, operation):
         def call(**members):
             self._calls.append((operation, members))
-            if self._error is not None:
-                raise self._error
+            if self._errors:
+                raise self._errors.pop(0)
             return {}
 
         return call
 
 
-def make(state, options=DIRECT, asked=None, error=None):
+def make(state, options=DIRECT, asked=None, errors=(), pauses=None):
     """Return a function that carries out an action, the record of its rule and the calls of clients."""
     calls = []
     record = RuleRecord({"RuleConfigurationName": "VanishingGradient"})
     ask = None if asked is None else asked.append
-    actions = JobActions("digits-1", state, options, ask, lambda _: Client(calls, error))
+    client = Client(calls, errors)
+    sleep = ([] if pauses is None else pauses).append
+    actions = JobActions("digits-1", state, options, ask, lambda _: client, sleep=sleep)
     handlers = actions.handlers(record)
     return (lambda parameters: handlers[parameters["name"]](parameters, "VanishingGradient", "vanished")), record, calls
 
@@ -101,8 +104,30 @@ def test_actions_with_other_parameters_have_tokens_of_their_own():
 def test_action_when_it_fails_then_the_outcome_says_why():
     """The error reaches the rule, which logs it."""
     state = MemoryBackend()
-    act, record, _ = make(state, error=PermissionError("denied"))
+    act, record, _ = make(state, errors=[PermissionError("denied")] * 4)
     with pytest.raises(PermissionError):
         act(STOP)
     assert record.actions == [{"name": "stoptraining", "outcome": "failed: PermissionError: denied"}]
     assert b"denied" in state.read(state.list("actions/")[0].key)
+
+
+def refusal(code):
+    """Return the error that a client of AWS raises."""
+    return botocore.exceptions.ClientError({"Error": {"Code": code, "Message": "no"}}, "StopTrainingJob")
+
+
+def test_stop_when_it_is_throttled_then_is_repeated_with_growing_pauses():
+    """The script was asked at once; a missing right is not waited for."""
+    asked, pauses = [], []
+    act, record, calls = make(MemoryBackend(), asked=asked, errors=[refusal("ThrottlingException")] * 3, pauses=pauses)
+    act(STOP)
+    assert pauses == [5, 20, 60]
+    assert len(calls) == 4
+    assert asked == ["VanishingGradient"]
+    assert record.actions == [{"name": "stoptraining", "outcome": "done"}]
+    for code, num_calls in (("ThrottlingException", 4), ("AccessDeniedException", 1)):
+        act, record, calls = make(MemoryBackend(), errors=[refusal(code)] * 4)
+        with pytest.raises(botocore.exceptions.ClientError):
+            act(STOP)
+        assert len(calls) == num_calls
+        assert record.actions[0]["outcome"].startswith(f"failed: ClientError: An error occurred ({code})")

@@ -107,3 +107,15 @@ def test_lease_when_two_wait_for_it_then_one_takes_over():
 
     assert not lease(backend, Clock(during=take_over_first)).acquire()
     assert others[0].generation == 2
+
+
+def test_lease_when_its_holder_is_known_to_be_dead_then_is_taken_over_at_once():
+    """Only that process of this host; the lease of another one is waited for."""
+    backend = MemoryBackend()
+    holder = lease(backend)
+    assert holder.acquire()
+    clock = Clock()
+    assert not Lease(backend, "container", clock, clock.sleep, replaced_pid=holder.holder["pid"] + 1).acquire(False)
+    successor = Lease(backend, "container", clock, clock.sleep, replaced_pid=holder.holder["pid"])
+    assert successor.acquire()
+    assert (successor.generation, clock.now) == (2, 0.0)

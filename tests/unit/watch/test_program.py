@@ -2,6 +2,7 @@
 
 import json
 import sys
+import types
 
 import jsonschema
 import pytest
@@ -90,6 +91,17 @@ def test_watcher_when_the_end_cannot_be_marked_then_still_ends(watcher, monkeypa
     assert watcher.run() == program.EXIT_DONE
     assert record_of(watcher).status.status == "Stopped"
     assert record_of(watcher).status.details == "the training process has ended"
+
+
+def test_watcher_when_it_has_stopped_its_job_then_ends_the_rules_before_the_container_dies(watcher, monkeypatch):
+    """The platform kills the container two minutes after the stop, whether or not the script has ended."""
+    monkeypatch.setattr(program, "_STOPPED_SECONDS", 0.1)
+    watcher._actions.on_stop = watcher.job_is_stopped
+    watcher._actions._client = lambda _: types.SimpleNamespace(stop_training_job=lambda **_: None)
+    watcher._actions._stop({"training_job_prefix": ""}, "Other", "bad")
+    assert watcher.run() == program.EXIT_DONE
+    assert record_of(watcher).status.status == "Stopped"
+    assert record_of(watcher).status.details == "the training job was stopped"
 
 
 @pytest.mark.parametrize(
