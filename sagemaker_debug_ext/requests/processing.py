@@ -167,6 +167,8 @@ def watcher_job_request(
 
     Raises:
         SMDebugValueError: The time limit is longer than the service allows, or the number is less than 1.
+        RequestValidationError: The service would refuse the request for another reason, such as a variable of more than
+            256 characters.
 
     Example:
         >>> request = watcher_job_request(training_job_name="digits-1", image_uri=image, role_arn=role)
@@ -195,6 +197,9 @@ def watcher_job_request(
     }
     if environment:
         request["Environment"] = dict(environment)
+    from sagemaker_debug_ext.requests.checks import check_processing_job_request  # noqa: PLC0415 - loads botocore
+
+    check_processing_job_request(request)
     return request
 
 

@@ -44,6 +44,9 @@ SWITCH_VARIABLE: Final = "USE_SMDEBUG"
 MAX_CHANNELS: Final = 20
 """Maximum number of channels of a training job."""
 
+MAX_LOCATION_LENGTH: Final = 1024
+"""Maximum length of an S3 location in a request."""
+
 Upload: TypeAlias = Callable[[str, bytes], object]
 """Writes the file of a channel, given the S3 location of the channel and the content of the file."""
 
@@ -216,8 +219,10 @@ def self_managed_request(
     changed = {**request, "Environment": environment}
     if checkpoints is not None:
         changed["CheckpointConfig"] = checkpoints
+        _check_location("CheckpointConfig.S3Uri", checkpoints["S3Uri"], problems)
     if carried.location is not None:
         _check_channels(request, problems)
+        _check_location("InputDataConfig", f"{carried.location}/", problems)
         changed["InputDataConfig"] = [*(request.get("InputDataConfig") or ()), channel_input(carried.location)]
     problems.raise_if_any()
     if upload is not None and carried.location is not None:
@@ -272,6 +277,16 @@ def _check_channels(request: Mapping[str, Any], problems: Problems) -> None:
         )
     if (request.get("AlgorithmSpecification") or {}).get("AlgorithmName"):
         problems.add("AlgorithmSpecification", "must name an image, because algorithms refuse unknown channels")
+
+
+def _check_location(member: str, location: str, problems: Problems) -> None:
+    """Add a problem if a location that was made of the S3 path of the hook is too long."""
+    if len(location) > MAX_LOCATION_LENGTH:
+        problems.add(
+            member,
+            f"must have at most {MAX_LOCATION_LENGTH} characters (got {len(location)}); choose a shorter S3 path for "
+            "the hook",
+        )
 
 
 def _check_environment(environment: Mapping[str, Any], problems: Problems, limit: int) -> None:

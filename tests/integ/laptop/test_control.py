@@ -273,7 +273,7 @@ def test_function_when_there_is_nothing_to_start_then_says_why(submit, wait_for,
     )
 
 
-@pytest.mark.parametrize("number", [1, 2, 12])
+@pytest.mark.parametrize("number", [1, 2, 9])
 @pytest.mark.parametrize("limit", [None, 3600, 28 * 86_400])
 def test_request_of_the_function_is_that_of_the_package(number, limit):
     """Also its reading of the settings is."""

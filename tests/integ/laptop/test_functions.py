@@ -24,19 +24,33 @@ from sagemaker_debug_ext.template import render_template
 from support.laptop import TRAIN
 
 ROLE = "arn:aws:iam::123456789012:role/Function"
+DETAIL_TYPE = "SageMaker Training Job State Change"
 needs_xgboost = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
 
 STOPS = """
+import json
+import logging
+
 import boto3
 
-def handler(event, context):
-    detail = event["detail"]
-    for status in detail.get("DebugRuleEvaluationStatuses", ()):
-        if status["RuleEvaluationStatus"] == "IssuesFound":
-            boto3.client("sagemaker").stop_training_job(TrainingJobName=detail["TrainingJobName"])
-            print(f"stopped {detail['TrainingJobName']}: {status['RuleConfigurationName']}")
+logger = logging.getLogger()
+logger.setLevel(logging.INFO)
+
+
+def lambda_handler(event, context):
+    detail = event.get("detail")
+    name, statuses = detail.get("TrainingJobName"), detail.get("DebugRuleEvaluationStatuses", None)
+    if not statuses:
+        return {"statusCode": 200, "body": json.dumps("no rules")}
+    client = boto3.client("sagemaker")
+    for status in statuses:
+        if status.get("RuleEvaluationStatus") == "IssuesFound":
+            found = f"{status.get('RuleConfigurationName')} while {detail.get('SecondaryStatus', None)}"
+            print(f"stopped {name}: {found}, {type(status['LastModifiedTime']).__name__}")
+            client.stop_training_job(TrainingJobName=name)
+    return None
 """
-"""Written for the events of the Debugger service."""
+"""Written for the events of the Debugger service: it reads and does what the function in the guide of AWS does."""
 
 FAILS = """
 def handler(event, context):
@@ -49,10 +63,10 @@ def handler(event, context):
 def add_function(server):
     """Return a function that makes a Lambda function and sends it the events that match a pattern."""
 
-    def add(name, code, pattern):
+    def add(name, code, pattern, handler="index.handler"):
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as file:
-            file.writestr("index.py", code)
+            file.writestr(f"{handler.partition('.')[0]}.py", code)
         iam = server.client("iam")
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
             iam.create_role(RoleName="Function", AssumeRolePolicyDocument="{}")
@@ -60,7 +74,7 @@ def add_function(server):
             FunctionName=name,
             Runtime="python3.12",
             Role=ROLE,
-            Handler="index.handler",
+            Handler=handler,
             Timeout=30,
             Code={"ZipFile": archive.getvalue()},
         )["FunctionArn"]
@@ -105,11 +119,12 @@ def environment_of(**settings):
 
 @needs_xgboost
 def test_function_when_written_for_the_service_then_stops_self_managed_jobs(submit, wait_for, add_function, printed_by):
-    """Only the source in the pattern of its rule is another one."""
-    add_function("stops", STOPS, {"source": ["sagemaker-debug-ext"]})
+    """Only the source in the pattern of its rule is another one; names of files are those of the console."""
+    pattern = {"source": ["aws.sagemaker", "sagemaker-debug-ext"], "detail-type": [DETAIL_TYPE]}
+    add_function("stops", STOPS, pattern, "lambda_function.lambda_handler")
     submit("watched", TRAIN, Environment=environment_of(stop="off"))
     assert wait_for("watched", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
-    assert "stopped watched: TreeDepth" in printed_by("stops", "stopped")
+    assert "stopped watched: TreeDepth while Training, int" in printed_by("stops", "stopped")
 
 
 @needs_xgboost
