@@ -102,11 +102,12 @@ def upload_spec(location: str, content: bytes, client: Any = None) -> None:
 def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None = None) -> dict[str, Any]:
     """Return a description with the Debugger members of a self-managed job; others are returned as they are.
 
-    Reading the statuses takes one request to S3.
+    Reading the statuses takes one request to S3, and another one while rules are evaluated.
 
     Args:
         description: The DescribeTrainingJob response.
-        now: The current time; by default that of this machine.
+        now: The current time, with which the heartbeat of the watcher is compared; by default, the storage says how old
+            the statuses are.
 
     Raises:
         JobSpecError: The environment of the job holds a damaged job spec.
@@ -224,9 +225,12 @@ def _statuses(spec: JobSpec, description: Mapping[str, Any], now: dt.datetime | 
     import datetime as dt  # noqa: PLC0415
 
     from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
-    from sagemaker_debug_ext.watch.status import WatchStatus, derive  # noqa: PLC0415
+    from sagemaker_debug_ext.watch.status import STATUS_KEY, WatchStatus, derive  # noqa: PLC0415
 
-    status = WatchStatus.read(open_backend(spec.state_location(description["TrainingJobName"])))
+    state = open_backend(spec.state_location(description["TrainingJobName"]))
+    status = WatchStatus.read(state)
+    # Only a watcher that still works can be silent.
+    is_open = now is None and status is not None and not status.is_final
     statuses = {
         member: derive(
             [rule["RuleConfigurationName"] for rule in rules],
@@ -236,6 +240,7 @@ def _statuses(spec: JobSpec, description: Mapping[str, Any], now: dt.datetime | 
             started_at=description.get("TrainingStartTime"),
             ended_at=description.get("TrainingEndTime"),
             of_profiler=of_profiler,
+            age_seconds=state.age_seconds(STATUS_KEY) if is_open else None,
         )
         for member, (rules, of_profiler) in members.items()
     }

@@ -94,6 +94,13 @@ class BackendContract:
         assert backend.read("a/claim") == contents[won.index(True)]
         assert [info.key for info in backend.list()] == ["a/claim"]
 
+    def test_age_is_that_of_the_last_write(self, backend: Backend) -> None:
+        """A back end may not know it; what is missing has none."""
+        backend.write("a", [b"x"])
+        age = backend.age_seconds("a")
+        assert age is None or -1 <= age < 600  # some back ends know whole seconds only
+        assert backend.age_seconds("b") is None
+
     def test_delete_when_missing_is_fine(self, backend: Backend) -> None:
         """Deleting removes the object; deleting it again has no effect."""
         backend.write("a", (b"",))

@@ -199,6 +199,7 @@ def derive(
     started_at: dt.datetime | None,
     ended_at: dt.datetime | None = None,
     of_profiler: bool = False,
+    age_seconds: float | None = None,
 ) -> list[dict[str, Any]]:
     """Return ``DebugRuleEvaluationStatuses`` for a job whose watcher may be late, silent or gone.
 
@@ -210,11 +211,13 @@ def derive(
         started_at: Start of training; None if it has not started.
         ended_at: End of training; None if it has not ended.
         of_profiler: Whether the rules are profiler rules, whose member is ``ProfilerRuleEvaluationStatuses``.
+        age_seconds: Age of the last report by the clock of the storage; None for that by the clocks of the watcher and
+            of this machine.
     """
     is_final = job_status in FINAL_JOB_STATUSES
     if status is None:
         return _without_report(rules, is_final, now, started_at, ended_at)
-    age = (now - status.heartbeat_at).total_seconds()
+    age = (now - status.heartbeat_at).total_seconds() if age_seconds is None else age_seconds
     shown = [_as_service_describes(rule) for rule in (status.profiler_rules if of_profiler else status.rules)]
     if age <= SILENT_SECONDS:
         return shown

@@ -90,6 +90,13 @@ class Backend(abc.ABC):
     def delete(self, key: str) -> None:
         """Delete an object, if it exists."""
 
+    def age_seconds(self, key: str) -> float | None:  # noqa: ARG002 - used by back ends that know it
+        """Return the time since an object was written; None if it is unknown, or if there is no such object.
+
+        Both times are those of the back end, so that the clocks of whoever writes and reads do not matter.
+        """
+        return None
+
     def read_many(self, ranges: Iterable[ByteRange]) -> Sequence[Buffer | OSError | None]:
         """Return the result of `read` for each range, in order; errors are returned instead of raised."""
         return [self._read_or_fail(byte_range) for byte_range in ranges]

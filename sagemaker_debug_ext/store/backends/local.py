@@ -262,6 +262,12 @@ class LocalBackend(Backend):
         except OSError:
             return False
 
+    def age_seconds(self, key: str) -> float | None:
+        try:
+            return time.time() - os.stat(f"{self.url}/{check_key(key)}").st_mtime
+        except OSError:
+            return None
+
     def delete(self, key: str) -> None:
         folder, _, name = check_key(key).rpartition("/")
         # A link does not count as a folder, so what it points to is not touched.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import json
+import os
 import signal
 import time
 
@@ -15,6 +17,7 @@ import pytest
 from sagemaker_debug_ext import (
     CollectionConfig,
     DebuggerHookConfig,
+    Email,
     ProfilerRule,
     Rule,
     StopTraining,
@@ -25,6 +28,7 @@ from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
 from sagemaker_debug_ext.sdk import TrainingJob
+from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.watch.status import STATUS_SCHEMA, WatchStatus
 
@@ -201,6 +205,99 @@ def test_spec_when_a_variable_was_changed_then_is_named_and_training_goes_on(run
     assert "training goes on" in report.stderr
     keys = boto3.client("s3").list_objects_v2(Bucket="my-bucket", Prefix=f"output/{request['TrainingJobName']}/")
     assert keys["KeyCount"] == 0
+
+
+QUICK_LEASE = """
+import sagemaker_debug_ext.watch.lease as lease
+lease.EXPIRY_SECONDS, lease._LOOK_SECONDS = 2.0, 0.2
+"""
+"""A ``sitecustomize.py`` with which a killed watcher is waited for less than usual."""
+
+
+def test_host_when_it_dies_then_the_restarted_job_goes_on_and_no_action_is_repeated(
+    run_job, make_request, aws, tmp_path
+):
+    """As after an interruption of a Spot instance: same name, same folder, a second watcher from the first step."""
+    (tmp_path / "sitecustomize.py").write_text(QUICK_LEASE)
+    variables = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    topic = boto3.client("sns").create_topic(Name="restarts")["TopicArn"]
+    sqs = boto3.client("sqs")
+    url = sqs.create_queue(QueueName="restarts")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    boto3.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    fires = Rule.sagemaker(
+        rule_configs.vanishing_gradient(), rule_parameters={"threshold": "1e9"}, actions=Email("me@example.com")
+    )
+    options = SelfManaged(poll_seconds=0.2, topic_arn=topic, drain_seconds=30)
+    request = make_request([fires, Rule.sagemaker(rule_configs.exploding_tensor())], options)
+    killed = KILL + TRAIN.format(steps=100, pause=0.05).replace(
+        "    if hook", "    if step == 60: kill(20); os.kill(os.getpid(), signal.SIGKILL)\n    if hook"
+    )
+    assert run_job(killed, request, **variables).returncode == -signal.SIGKILL
+    first = WatchStatus.read(state_of(request, aws)).document
+    assert first["generation"] == 1
+    report = run_job(TRAIN.format(steps=100, pause=0), request, **variables)
+    assert report.returncode == 0, report.stderr
+    second = WatchStatus.read(state_of(request, aws))
+    assert second.document["generation"] == 2
+    assert statuses(second) == {"VanishingGradient": "IssuesFound", "ExplodingTensor": "NoIssuesFound"}
+    assert second.rules[0]["actions"][0]["outcome"].startswith("not repeated")
+    trial = create_trial(f"{aws}/{request['TrainingJobName']}/debug-output")
+    assert trial.loaded_all_steps
+    steps = trial.steps()  # those of the second run follow those of the first
+    assert steps == list(range(0, 5 * len(steps), 5))
+    assert len(steps) > 100 / 5
+    assert len(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])) == 1
+
+
+def test_job_when_another_one_had_its_name_then_the_hook_is_refused_and_that_trial_is_kept(run_job, make_request, aws):
+    """On clusters, where names may be used again; the sentence says what to choose."""
+    request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
+    assert run_job(TRAIN.format(steps=20, pause=0), request).returncode == 0
+    report = run_job(TRAIN.format(steps=50, pause=0), request)
+    assert report.returncode == 1
+    assert "must not hold a trial that has ended" in report.stderr
+    assert "choose another folder" in report.stderr
+    assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").steps() == [0, 5, 10, 15]
+
+
+WRONG_CLOCK = """
+import datetime, sys
+import sagemaker_debug_ext.watch.program as program
+
+class Wrong(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) + datetime.timedelta(hours={hours})
+
+class Module:
+    datetime, timezone = Wrong, datetime.timezone
+
+program.dt = Module
+"""
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_clock_of_the_host_when_it_is_wrong_then_statuses_are_as_old_as_on_s3(
+    run_job, make_request, aws, tmp_path, hours
+):
+    """Neither does a living watcher seem silent, nor a dead one alive."""
+    (tmp_path / "sitecustomize.py").write_text(WRONG_CLOCK.format(hours=hours))
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
+    process = run_job.start(TRAIN.format(steps=100_000, pause=0.05), request, PYTHONPATH=path)
+    state = state_of(request, aws)
+    while (status := WatchStatus.read(state)) is None:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.2)
+    job = {**request, "TrainingJobStatus": "InProgress"}
+    (rule,) = with_rule_statuses(job)["DebugRuleEvaluationStatuses"]
+    process.kill()
+    process.communicate()
+    assert abs((status.heartbeat_at - dt.datetime.now(dt.timezone.utc)).total_seconds()) > 3600
+    assert state.age_seconds("status.json") < 600
+    assert rule["RuleEvaluationStatus"] == "InProgress"
+    assert "silent" not in rule.get("StatusDetails", "")
 
 
 XGBOOST = """

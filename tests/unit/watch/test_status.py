@@ -94,6 +94,15 @@ def test_profiler_rules_when_the_watcher_is_gone_then_are_stopped_like_the_other
     assert (other["RuleConfigurationName"], other["RuleEvaluationStatus"]) == ("R0", "IssuesFound")
 
 
+@pytest.mark.parametrize(("age_seconds", "is_silent"), [(10.0, False), (200.0, True)])
+def test_age_when_the_storage_knows_it_then_no_other_clock_counts(age_seconds, is_silent):
+    """Neither that of the watcher nor that of the reader."""
+    for minutes in (-300, 300):
+        given = {"now": START + minutes * MINUTE, "started_at": START, "age_seconds": age_seconds}
+        (rule,) = derive(["R0"], "InProgress", reported("InProgress"), **given)
+        assert ("silent" in rule.get("StatusDetails", "")) == is_silent
+
+
 def test_job_that_has_not_started_has_no_statuses():
     """As on the service."""
     assert derive(["R0"], "InProgress", None, now=START, started_at=None) == []

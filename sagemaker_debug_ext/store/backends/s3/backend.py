@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import email.utils
 import io
 import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -225,14 +226,24 @@ class S3Backend(Backend):
         self._sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not cryptography
 
     def exists(self, key: str) -> bool:
+        return self._head(key) is not None
+
+    def age_seconds(self, key: str) -> float | None:
+        head = self._head(key)
+        if head is None:
+            return None
+        answered_at = email.utils.parsedate_to_datetime(head["ResponseMetadata"]["HTTPHeaders"]["date"])
+        return (answered_at - head["LastModified"]).total_seconds()
+
+    def _head(self, key: str) -> Mapping[str, Any] | None:
+        """Return the description of an object; None if it does not exist."""
         check_key(key)
         try:
-            self._call(key, self._client.head_object, Bucket=self.bucket, Key=self._root + key, **self._payer)
+            return self._call(key, self._client.head_object, Bucket=self.bucket, Key=self._root + key, **self._payer)
         except StorageError as error:
             if error.code in MISSING:
-                return False
+                return None
             raise
-        return True
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
