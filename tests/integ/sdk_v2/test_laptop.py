@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.laptop import submit_to_laptop
+from support.laptop import PRINT_FIRST_STEP, VANISHING, result_on_the_service, submit_to_laptop
 
 SUBMIT = """
 from sagemaker.pytorch import PyTorch
@@ -159,6 +159,23 @@ def test_fit_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path):
     assert "Stopped ('TreeDepth', 'IssuesFound')" in report.stdout
     assert "SAGEMAKER_DEBUG_EXT rule=TreeDepth status=IssuesFound" in report.stdout
     assert "asked to stop" not in report.stderr
+
+
+def test_fit_when_gradients_vanish_then_the_job_stops_at_the_step_of_the_service(tmp_path):
+    """The local runner plays the service for the same script, hook and rule."""
+    for package in ("moto", "flask", "xgboost"):
+        pytest.importorskip(package)
+    submit = SUBMIT.replace(
+        'rule_configs.tree_depth(), rule_parameters={"depth": "0"}', "rule_configs.vanishing_gradient()"
+    )
+    submit = submit.replace(
+        'CollectionConfig("trees", {"save_interval": "5"})', 'CollectionConfig("gradients", {"save_interval": 1})'
+    )
+    report = submit_to_laptop(tmp_path, submit + PRINT_FIRST_STEP, VANISHING)
+    assert report.returncode == 0, report.stderr
+    result = "Stopped first bad step 11"
+    assert result in report.stdout.splitlines(), report.stdout
+    assert result_on_the_service(tmp_path) == result
 
 
 def test_fit_when_a_processing_job_evaluates_the_rules_then_is_started_with_the_training_job(tmp_path):

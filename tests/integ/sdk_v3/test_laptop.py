@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sagemaker_debug_ext.laptop.containers import has_namespaces
-from support.laptop import submit_to_laptop
+from support.laptop import PRINT_FIRST_STEP, VANISHING, result_on_the_service, submit_to_laptop
 
 SUBMIT = """
 from sagemaker.train import ModelTrainer
@@ -141,6 +141,25 @@ def test_train_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path
     assert report.returncode == 0, report.stderr
     assert "('TreeDepth', 'IssuesFound')" in report.stdout
     assert "Stopped" in report.stdout.splitlines()[-2]
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
+def test_train_when_gradients_vanish_then_the_job_stops_at_the_step_of_the_service(tmp_path):
+    """The local runner plays the service for the same script, hook and rule."""
+    for package in ("moto", "flask", "xgboost"):
+        pytest.importorskip(package)
+    submit = SUBMIT.replace(
+        'rule_configs.tree_depth(), rule_parameters={"depth": "0"}', "rule_configs.vanishing_gradient()"
+    )
+    submit = submit.replace(
+        'CollectionConfig("trees", {"save_interval": "5"})', 'CollectionConfig("gradients", {"save_interval": 1})'
+    )
+    submit += "job = TrainingJob.describe(trainer._latest_job_name())\n"
+    report = submit_to_laptop(tmp_path, submit + PRINT_FIRST_STEP, VANISHING)
+    assert report.returncode == 0, report.stderr
+    result = "Stopped first bad step 11"
+    assert result in report.stdout.splitlines(), report.stdout
+    assert result_on_the_service(tmp_path) == result
 
 
 @pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
