@@ -1,4 +1,4 @@
-"""S3 URLs, without loading boto3."""
+"""S3 URLs, and what else is known of S3 without loading boto3."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Final
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 SCHEME: Final = "s3://"
+
+KMS_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_KMS_KEY_ID"
+"""Environment variable that names the KMS key with which objects are written, as in self-managed jobs."""
 
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|arn:.+")
 """What boto3 takes for a bucket. New buckets cannot have capitals and underscores, but old ones do."""

@@ -79,6 +79,7 @@ class SelfManaged:
             ``checkpoint``: to the folder of the job's ``CheckpointConfig``, which SageMaker copies; jobs with network
             isolation use it in place of ``s3``. ``end``: to the output folder, which SageMaker copies after the job;
             ``sagemaker-debug self-managed resume`` evaluates the rules then.
+        kms_key_id: KMS key with which hook and watcher write to S3; by default, the bucket chooses the encryption.
         rule_image_uri: Image with Python and this package. With ``place="processing"``, estimators, trainers and
             `attach_debugger` start the processing job as soon as they have created the training job; without an image
             it is left to you.
@@ -100,6 +101,7 @@ class SelfManaged:
     metrics: bool = attrs.field(default=False, validator=is_boolean)
     config: str = attrs.field(default="environment", validator=_is_one_of(CARRIERS))
     ship: str = attrs.field(default="s3", validator=_is_one_of(SHIPS))
+    kms_key_id: str | None = attrs.field(default=None, validator=is_text)
     rule_image_uri: str | None = attrs.field(default=None, validator=is_text)
     rule_instance_type: str | None = attrs.field(default=None, validator=is_text)
     rule_role_arn: str | None = attrs.field(default=None, validator=is_text)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.config._fields import MAX_TEXT
 from sagemaker_debug_ext.config.job_spec import WatchOptions
 from sagemaker_debug_ext.config.rules import Rule
@@ -215,6 +216,7 @@ def watcher_job_of(request: Mapping[str, Any], options: WatchOptions, number: in
     """
     if options.place != "processing" or options.image is None:
         return None
+    key = (request.get("Environment") or {}).get(KMS_VARIABLE)
     limit = request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", _DAY_SECONDS)
     return watcher_job_request(
         training_job_name=request["TrainingJobName"],
@@ -223,6 +225,7 @@ def watcher_job_of(request: Mapping[str, Any], options: WatchOptions, number: in
         instance_type=options.instance or DEFAULT_INSTANCE,
         max_runtime_in_seconds=min(limit + _EXTRA_SECONDS, MAX_RUNTIME_SECONDS),
         number=number,
+        environment=None if key is None else {KMS_VARIABLE: key},
     )
 
 

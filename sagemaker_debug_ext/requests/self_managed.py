@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.catalog.images import rule_regions
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.job_channel import CHANNEL_NAME, channel_header, channel_input, channel_location
@@ -247,9 +248,10 @@ def _carry(spec: JobSpec, options: SelfManaged, *, can_upload: bool) -> _Carried
         RequestValidationError: It needs a channel that nobody uploads.
     """
     problems = Problems()
+    others = {SWITCH_VARIABLE: "0"} | ({} if options.kms_key_id is None else {KMS_VARIABLE: options.kms_key_id})
     if options.config == "environment":
         try:
-            return _Carried({**encode_job_spec(spec), SWITCH_VARIABLE: "0"})
+            return _Carried({**encode_job_spec(spec), **others})
         except JobSpecError as too_large:
             if not can_upload:
                 problems.add("Environment", str(too_large))
@@ -260,7 +262,7 @@ def _carry(spec: JobSpec, options: SelfManaged, *, can_upload: bool) -> _Carried
         )
     problems.raise_if_any()
     text = spec.to_json().encode()
-    variables = {f"{VARIABLE_PREFIX}0": channel_header(text), SWITCH_VARIABLE: "0"}
+    variables = {f"{VARIABLE_PREFIX}0": channel_header(text), **others}
     return _Carried(variables, channel_location(spec.hook["S3OutputPath"], text), text)
 
 

@@ -20,6 +20,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 VARIABLE = "SAGEMAKER_DEBUG_EXT_JOB_"
+KMS_VARIABLE = "SAGEMAKER_DEBUG_EXT_KMS_KEY_ID"
 WATCHER = re.compile(r".+-watch-[0-9a-f]{8}(?:-(?P<number>\d+))?")
 FINAL = ("Completed", "Failed", "Stopped")
 OPEN = ("InProgress", "Stopping")
@@ -121,6 +122,7 @@ def watcher_request(job: dict[str, Any], watch: dict[str, Any], number: int) -> 
     limit = min(job.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", 86_400) + 3_600, MAX_SECONDS)
     digits = hashlib.sha256(name.encode()).hexdigest()[:8]
     instance = watch.get("instance") or DEFAULT_INSTANCE
+    key = job.get("Environment", {}).get(KMS_VARIABLE)
     hand_over = str(max(limit - 600, limit // 2))
     return {
         "ProcessingJobName": f"{name[:46].rstrip('-')}-watch-{digits}" + (f"-{number}" if number > 1 else ""),
@@ -134,6 +136,7 @@ def watcher_request(job: dict[str, Any], watch: dict[str, Any], number: int) -> 
             "ClusterConfig": {"InstanceCount": 1, "InstanceType": instance, "VolumeSizeInGB": 10},
         },
         "StoppingCondition": {"MaxRuntimeInSeconds": limit},
+        **({} if key is None else {"Environment": {KMS_VARIABLE: key}}),
     }
 
 

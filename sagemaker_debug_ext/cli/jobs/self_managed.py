@@ -10,8 +10,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.cli import _arguments, _output
-from sagemaker_debug_ext.config.job_spec import JOB_NAME_VARIABLE, JobSpec, decode_job_spec, encode_job_spec
+from sagemaker_debug_ext.config.job_spec import (
+    JOB_NAME_VARIABLE,
+    JobSpec,
+    decode_job_spec,
+    encode_job_spec,
+)
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 if TYPE_CHECKING:
@@ -206,6 +212,8 @@ def _watch(job: TrainingJob, has_ended_training: bool = False, folder: str | Non
     from sagemaker_debug_ext.watch.program import watch
 
     spec = _required(spec_of_job(job.description), job.name) if folder is None else spec_of_state(folder)
+    if key := (job.description.get("Environment") or {}).get(KMS_VARIABLE):
+        os.environ.setdefault(KMS_VARIABLE, key)
     if spec.ship == "end" and folder is None:
         if not has_ended_training:
             raise SMDebugValueError(f"JOB must have ended, because it ships its tensors then (got {job.name!r})")

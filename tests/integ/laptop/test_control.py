@@ -280,11 +280,14 @@ def test_request_of_the_function_is_that_of_the_package(number, limit):
     job = {"TrainingJobName": "digits-" + "x" * 50, "RoleArn": "arn:aws:iam::123456789012:role/Trainer"}
     if limit is not None:
         job["StoppingCondition"] = {"MaxRuntimeInSeconds": limit}
-    environment = environment_of(rule_role_arn=ROLE, rule_instance_type="ml.m5.large")
+    environment = environment_of(rule_role_arn=ROLE, rule_instance_type="ml.m5.large", kms_key_id="alias/mine")
+    job["Environment"] = environment
     spec = decode_job_spec(environment)
     read = control.decode([value for name, value in environment.items() if name.startswith(control.VARIABLE)])
     assert read == json.loads(spec.to_json())
-    assert control.watcher_request(job, read["watch"], number) == watcher_job_of(job, spec.watch, number)
+    made = watcher_job_of(job, spec.watch, number)
+    assert made["Environment"] == {"SAGEMAKER_DEBUG_EXT_KMS_KEY_ID": "alias/mine"}
+    assert control.watcher_request(job, read["watch"], number) == made
 
 
 def test_function_when_settings_were_changed_then_names_the_variables():

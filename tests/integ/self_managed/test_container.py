@@ -125,6 +125,22 @@ def test_job_when_a_rule_fires_then_training_stops_and_everything_is_reported(ru
     assert json.loads(result)["first_issue_step"] == 0
 
 
+def test_job_when_it_has_a_key_then_all_that_it_writes_is_encrypted_with_it(run_job, make_request, aws):
+    """By hook, watcher and profiler."""
+    arn = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+    options = attrs.evolve(FAST, kms_key_id=arn, events=False)
+    request = make_request(
+        [sure_rule(), Rule.sagemaker(rule_configs.exploding_tensor())], options, disable_profiler=False
+    )
+    report = run_job(TRAIN.format(steps=10, pause=0), request)
+    assert report.returncode == 0, report.stderr
+    s3 = boto3.client("s3")
+    found = s3.list_objects_v2(Bucket="my-bucket", Prefix=f"output/{request['TrainingJobName']}/")["Contents"]
+    heads = {item["Key"]: s3.head_object(Bucket="my-bucket", Key=item["Key"]) for item in found}
+    assert {key.split("/")[2] for key in heads} == {"debug-output", "self-managed", "rule-output", "profiler-output"}
+    assert {(head["ServerSideEncryption"], head["SSEKMSKeyId"]) for head in heads.values()} == {("aws:kms", arn)}
+
+
 def test_training_when_watched_then_computes_the_same(run_job, make_request):
     """Bit by bit, with and without a watcher."""
     script = TRAIN.format(steps=20, pause=0)

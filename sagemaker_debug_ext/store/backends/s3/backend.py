@@ -287,7 +287,8 @@ class S3Backend(Backend):
 
     def _encryption(self) -> dict[str, str]:
         options = self._options
-        chosen = {"ServerSideEncryption": options.encryption, "SSEKMSKeyId": options.kms_key_id}
+        encryption = options.encryption or (options.kms_key_id and "aws:kms")
+        chosen = {"ServerSideEncryption": encryption, "SSEKMSKeyId": options.kms_key_id}
         return {name: value for name, value in chosen.items() if value}
 
     def _keeps_trying(self, error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,14 @@ import boto3
 import botocore.config
 import botocore.exceptions
 
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
+
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+
+def _key_of_environment() -> str | None:
+    return os.environ.get(KMS_VARIABLE) or None
 
 
 @attrs.frozen(kw_only=True)
@@ -25,8 +32,8 @@ class S3Options:
         session: A boto3 session to use instead of region and profile.
         client: An S3 client to use as it is, instead of all options above and of the timeouts.
         requester_pays: Whether this account pays for requests to another account's bucket.
-        encryption: Encryption of written objects, such as ``aws:kms``; by default that of the bucket.
-        kms_key_id: KMS key of the encryption.
+        encryption: Encryption of written objects; by default ``aws:kms`` with a key, and that of the bucket without.
+        kms_key_id: KMS key of the encryption; by default that which `KMS_VARIABLE` names.
         num_connections: Maximum number of concurrent requests.
         num_attempts: Maximum number of attempts per request, with growing random delays.
         connect_seconds: Timeout for a connection.
@@ -44,7 +51,7 @@ class S3Options:
     client: S3Client | None = None
     requester_pays: bool = False
     encryption: str | None = None
-    kms_key_id: str | None = None
+    kms_key_id: str | None = attrs.field(factory=_key_of_environment)
     num_connections: int = attrs.field(default=16, validator=attrs.validators.ge(1))
     num_attempts: int = attrs.field(default=6, validator=attrs.validators.ge(1))
     connect_seconds: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
