@@ -72,9 +72,9 @@ def _operation(service: str, environ: dict[str, Any]) -> str:
     """Return the part of an action after its service."""
     if service == "s3":
         is_object = "/" in str(environ.get("PATH_INFO", "")).strip("/")
-        return _OF_OBJECTS.get(environ["REQUEST_METHOD"], "PutObject") if is_object else "ListBucket"
+        return _OF_OBJECTS.get(str(environ["REQUEST_METHOD"]), "PutObject") if is_object else "ListBucket"
     if service == "sns":
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         environ["wsgi.input"] = io.BytesIO(body)  # for the application that answers
         return urllib.parse.parse_qs(body.decode("utf-8", "replace")).get("Action", [""])[0]
     return str(environ.get("HTTP_X_AMZ_TARGET", "")).rpartition(".")[2]

@@ -92,7 +92,8 @@ def build_job_spec(
     chosen = rules_from_sdk(rules)
     problems = Problems()
     if options.ship == "folder" and output_path is None and isinstance(debugger_hook_config, DebuggerHookConfig):
-        output_path = debugger_hook_config.container_local_output_path  # nothing is copied to S3
+        folder = debugger_hook_config.container_local_output_path
+        output_path = folder if isinstance(folder, str) else None  # nothing is copied to S3
     if debugger_hook_config is False:
         problems.add("DebugHookConfig", "a self-managed job needs a hook (got False); leave out self_managed instead")
     problems.raise_if_any()

@@ -233,17 +233,20 @@ class S3Backend(Backend):
         if head is None:
             return None
         answered_at = email.utils.parsedate_to_datetime(head["ResponseMetadata"]["HTTPHeaders"]["date"])
-        return (answered_at - head["LastModified"]).total_seconds()
+        return float((answered_at - head["LastModified"]).total_seconds())
 
     def _head(self, key: str) -> Mapping[str, Any] | None:
         """Return the description of an object; None if it does not exist."""
         check_key(key)
         try:
-            return self._call(key, self._client.head_object, Bucket=self.bucket, Key=self._root + key, **self._payer)
+            head: Mapping[str, Any] = self._call(
+                key, self._client.head_object, Bucket=self.bucket, Key=self._root + key, **self._payer
+            )
         except StorageError as error:
             if error.code in MISSING:
                 return None
             raise
+        return head
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
