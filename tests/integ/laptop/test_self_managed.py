@@ -98,6 +98,16 @@ def test_resume_when_a_job_was_killed_then_gives_the_results_of_an_undisturbed_w
     assert verdicts(bucket, "killed")["VanishingGradient"] == ("IssuesFound", 0)
 
 
+def test_resume_when_training_did_not_wait_for_the_rules_then_evaluates_the_rest(submit, wait_for, bucket, command):
+    """With ``drain_seconds=0`` and rules that look too seldom."""
+    submit("hasty", TRAIN, Environment={**environment("container", drain_seconds=0), "KILLED": "no"})
+    assert wait_for("hasty", "Completed", "Failed")["TrainingJobStatus"] == "Completed"
+    assert command("resume", "hasty").returncode == 1  # a rule has found an issue
+    found = verdicts(bucket, "hasty")
+    assert found["VanishingGradient"] == ("IssuesFound", 0)
+    assert {status for status, _ in found.values()} == {"IssuesFound", "NoIssuesFound"}
+
+
 def test_resume_when_the_job_is_running_then_refuses(submit, wait_for, command, sagemaker):
     """Its watcher is still at work."""
     submit("running", "import time; time.sleep(300)", Environment=environment("here"))
