@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, KeysView, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext._s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.config.collection import Collection
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.store.backends.s3 import S3Options
 
 LOG = logging.getLogger(__name__)
+
+_MOST_PROGRAM_READS: Final = 20
+"""Number of times to read the record of a program again, because hooks learn of losses at their first call."""
 
 
 class Trial(ValueQueries):
@@ -124,6 +127,7 @@ class Trial(ValueQueries):
         self._backend = backend
         self._program: ProgramRecord | None = None
         self._program_news = -1
+        self._num_program_reads = _MOST_PROGRAM_READS
         self._problems = Problems(backend.url)
         self._polling = polling or Polling(
             poll_seconds=DEFAULT_REMOTE_POLL_SECONDS if backend.is_remote else DEFAULT_POLL_SECONDS
@@ -449,12 +453,15 @@ class Trial(ValueQueries):
     def program(self) -> ProgramRecord | None:
         """The model, losses and optimizers of the first worker as they were built; None if no hook recorded them."""
         news = self.index_reader.num_news
-        if self._program is None and news != self._program_news:  # it is written before the first step
+        if self._num_program_reads and news != self._program_news:
             self._program_news = news
+            self._num_program_reads -= 1
             try:
                 self._program = read_program(self._backend)
             except (SMDebugValueError, OSError) as error:
                 self._problems.note(PROGRAM_PREFIX, str(error))
+            if self._program is not None and self._program.is_complete:
+                self._num_program_reads = 0
         return self._program
 
     def collections(self) -> dict[str, Collection]:

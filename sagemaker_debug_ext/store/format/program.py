@@ -108,6 +108,11 @@ class ProgramRecord:
     num_workers: int | None = None
     unknown: tuple[str, ...] = ()
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the program has called its losses, so that the hook learns nothing more of them."""
+        return bool(self.parameters) or any(loss.tail for loss in self.losses)
+
     def to_json(self) -> str:
         """Return the text of the file."""
         content: JSONObject = {"version": VERSION, **attrs.asdict(self)}

@@ -25,6 +25,8 @@ from sagemaker_debug_ext.errors import (
     TrialNotFoundError,
 )
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
+from sagemaker_debug_ext.store.format.keys import program_key
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.trials import LocalTrial, Trial, create_trial
 
 
@@ -466,3 +468,19 @@ def test_values_when_read_then_cannot_be_changed(job, open_trial):
     with pytest.raises(ValueError, match="read-only"):
         value[0] = 5
     assert np.array_equal(value, [1.0, 2.0])
+
+
+def test_program_when_hook_learns_of_the_loss_later_then_is_read_again(job):
+    """A hook writes the record before the first step, and anew when the loss is called; then it stays as it is."""
+    layers = (LayerRecord(name="fc", type="Linear", activation="linear"),)
+    at_first = ProgramRecord(framework="PyTorch", losses=(LossRecord(name="loss", type="MSELoss"),))
+    later = ProgramRecord(framework="PyTorch", losses=(LossRecord(name="loss", type="MSELoss", tail=layers),))
+    last = ProgramRecord(framework="PyTorch")
+    trial = Trial("running", backend=job.backend)
+    found = []
+    for number, record in enumerate((at_first, later, last)):
+        job.backend.write(program_key("worker_0"), (record.to_json().encode(),))
+        job.write(40 + number, {"loss": 0.5}, mode_step=40 + number)
+        trial.steps()
+        found.append(trial.program)
+    assert found == [at_first, later, later]
