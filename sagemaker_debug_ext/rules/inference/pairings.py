@@ -40,6 +40,9 @@ ALWAYS_LOGITS: Final = frozenset(
 PROBABILITIES: Final = frozenset({"softmax", "sigmoid", "hard_sigmoid"})
 NO_PROBABILITIES: Final = frozenset({"relu", "tanh", "linear", "elu", "selu", "leaky_relu", "softplus", "gelu", "silu"})
 
+CUTTING: Final = frozenset({"relu", "relu6", "softmax", "sigmoid", "hard_sigmoid"})
+"""Activations that leave nothing below 0, so that the probability of a yes cannot fall below one half."""
+
 MOST_OUT_OF_REACH: Final = 0.1
 """Fraction of targets that may be outside the range of an activation, because targets may be rescaled later."""
 MOST_NO_YES_OR_NO: Final = 0.02
@@ -63,6 +66,7 @@ class Output:
         loss: Name of the loss function.
         from_logits: Whether the loss applies softmax or sigmoid itself.
         activation: Name of the last activation; None if unknown.
+        inner: Name of the activation whose output the last one gets; None if there is none, or it is unknown.
         units: Number of units of the output; None if unknown.
         drops: Whether dropout lies between the last layer with weights and the output.
         targets: The targets of the first batch.
@@ -76,6 +80,7 @@ class Output:
     drops: bool
     targets: Array
     answers: Array | None = None
+    inner: str | None = None
 
     def share_of_targets(self, test: Callable[[Array], Array]) -> float:
         """Return the fraction of targets for which a test holds."""
@@ -171,6 +176,10 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.loss in ALWAYS_LOGITS and output.activation in PROBABILITIES,
     ),
     Pairing(
+        "softmax or sigmoid needs numbers of any size, and another activation cuts what it gets",
+        lambda output: output.activation in PROBABILITIES | {"log_softmax"} and output.inner in CUTTING,
+    ),
+    Pairing(
         "the loss needs logarithms of probabilities, as of a log_softmax",
         lambda output: output.loss in LOGARITHMS and output.activation in NO_PROBABILITIES | PROBABILITIES,
     ),
@@ -229,10 +238,12 @@ def output_of(program: ProgramRecord | None, name: str, targets: Array, answers:
     loss = next((loss for loss in (program.losses if program else ()) if loss.name == name), None)
     if loss is None or not loss.type or not loss.tail or targets.dtype.kind not in "biuf":
         return None
+    activation, inner = last_activations(loss)
     return Output(
         loss=KERAS_NAMES.get(loss.type, loss.type),
         from_logits=loss.type in ALWAYS_LOGITS or loss.arguments.get("from_logits") is True,
-        activation=last_activation(loss),
+        activation=activation,
+        inner=inner,
         units=loss.tail[0].units,
         drops=_drops_at_output(loss.tail, of_operations=program is not None and program.framework == "PyTorch"),
         targets=targets,
@@ -240,14 +251,23 @@ def output_of(program: ProgramRecord | None, name: str, targets: Array, answers:
     )
 
 
-def last_activation(loss: LossRecord) -> str | None:
-    """Return the name of the activation that makes the predictions; layers that only reshape or drop have none."""
+def last_activations(loss: LossRecord) -> tuple[str | None, str | None]:
+    """Return the name of the activation that makes the predictions, and of the one before; None for those there are not.
+
+    Layers that only reshape or drop have no activation. Without an activation, the last one is that of the last layer.
+    """
+    found: list[str] = []
     for layer in loss.tail:
         if layer.activation is not None and not (layer.type == "Activation" and layer.activation == "linear"):
-            return layer.activation
-        if not _is_passive(layer):
-            return None
-    return "linear" if loss.tail[-1].activation == "linear" else None
+            found.append(layer.activation)
+            if len(found) > 1 or layer.activation == "linear":
+                break
+        elif not _is_passive(layer):
+            break
+    if not found and all(map(_is_passive, loss.tail)) and loss.tail[-1].activation == "linear":
+        found.append("linear")
+    inner = found[1] if len(found) > 1 and found[1] != "linear" else None
+    return (found[0] if found else None), inner
 
 
 def _is_passive(layer: LayerRecord) -> bool:

@@ -92,6 +92,7 @@ def test_every_row_has_a_case_that_holds():
     outputs = [Output(*case[:4], False, case[4]) for case in FAULTY]
     outputs.append(Output("categorical_crossentropy", False, "softmax", 3, True, ONE_HOT))
     outputs.append(Output("NLLLoss", False, "log_softmax", 3, False, CLASS_INDICES, log_softmax(0)))
+    outputs.append(Output("BCELoss", False, "sigmoid", 1, False, YES_NO, inner="relu"))
     assert all(any(row.holds(output) for output in outputs) for row in PAIRINGS)
 
 
@@ -139,6 +140,28 @@ def test_output_when_in_a_record_then_has_its_last_activation(tail, activation, 
     loss = LossRecord(name="predictions", type="mean_squared_error", tail=tail)
     output = output_of(ProgramRecord(framework="Keras", losses=(loss,)), "predictions", SHARES)
     assert (output.activation, output.drops) == (activation, drops)
+
+
+@pytest.mark.parametrize(
+    ("tail", "inner"),
+    [
+        ((layer("Sigmoid", "sigmoid"), layer("Relu", "relu"), layer("Addmm", "linear")), "relu"),
+        ((layer("Activation", "softmax"), layer("Dense", "relu")), "relu"),
+        (
+            (layer("Softmax", "softmax"), layer("Reshape"), layer("Softmax", "softmax"), layer("Mm", "linear")),
+            "softmax",
+        ),
+        ((layer("Sigmoid", "sigmoid"), layer("Addmm", "linear")), None),
+        ((layer("Softmax", "softmax"), layer("BatchNormalization"), layer("Dense", "relu")), None),
+        ((layer("Softmax", "softmax"), layer("Tanh", "tanh"), layer("Addmm", "linear")), "tanh"),
+    ],
+)
+def test_output_when_one_activation_gets_what_another_makes_then_knows_both(tail, inner):
+    """Only one that cuts numbers off at 0 is a fault; a tanh keeps them within bounds on purpose."""
+    loss = LossRecord(name="predictions", type="categorical_crossentropy", tail=tail)
+    output = output_of(ProgramRecord(framework="Keras", losses=(loss,)), "predictions", ONE_HOT)
+    assert output.inner == inner
+    assert ("another activation cuts" in problem_of_pairing(output)) == (inner in ("relu", "softmax"))
 
 
 @pytest.mark.parametrize(
