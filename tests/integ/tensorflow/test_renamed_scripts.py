@@ -5,10 +5,10 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from sagemaker_debug_ext.core.access_layer import has_training_ended  # noqa: E402
 from sagemaker_debug_ext.core.json_config import CONFIG_FILE_PATH_ENV_STR  # noqa: E402
 
 import sagemaker_debug_ext.tensorflow as smd  # noqa: E402
+from sagemaker_debug_ext.core.access_layer import has_training_ended  # noqa: E402
 from sagemaker_debug_ext.core.collection import CollectionKeys  # noqa: E402
 from sagemaker_debug_ext.core.reduction_config import ALLOWED_NORMS, ALLOWED_REDUCTIONS  # noqa: E402
 from sagemaker_debug_ext.exceptions import TensorUnavailableForStep  # noqa: E402
