@@ -64,7 +64,7 @@ def test_import_when_the_name_is_gone_then_the_error_says_what_to_use(statement,
         ("core.hook", "ModeKeys", "core.modes"),
         ("core.collection", "SaveConfig", ""),
         ("core.access_layer.utils", "S3Handler", "core.access_layer.s3handler"),
-        ("xgboost.hook", "CollectionKeys", "core.collection"),
+        ("core.tensor", "ModeKeys", "core.modes"),
     ],
 )
 def test_name_when_the_original_imports_it_into_a_module_then_it_is_there_too(module, name, home):
