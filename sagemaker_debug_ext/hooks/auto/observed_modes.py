@@ -22,6 +22,8 @@ _REGULAR: Final = 5
 """Number of backward passes, each of a single forward pass, from which on further forward passes are noticed."""
 _MARK: Final = "sagemaker_debug_ext_pass"
 """Key of the model and the number of a forward pass in the metadata of the operation that made its output."""
+_MOST: Final = 0.5
+"""Fraction of a model above which an optimizer that has it trains the model rather than a new head."""
 _MOST_OPERATIONS: Final = 20_000
 """Number of operations of a backward pass to look at."""
 
@@ -69,7 +71,7 @@ class ObservedModes:
 
     def __init__(self) -> None:
         self._models: dict[int, _Model] = {}
-        self._owners: dict[tuple[int, int], bool] = {}
+        self._owners: dict[tuple[int, int], float] = {}
         self._num_without_gradients = 0
         self._last: _Model | None = None
         self._num_marked = 0
@@ -125,21 +127,22 @@ class ObservedModes:
         """Note an update of parameters, and return whether a model learns from passes in evaluation mode."""
         learns_in_evaluation = False
         for model in self._models.values():
-            if model.num_passes and self._has_most_of(optimizer, model.module):
+            share = self._share_of(optimizer, model.module) if model.num_passes else 0.0
+            model.is_updated = model.is_updated or share > 0
+            if share > _MOST:
                 model.num_passes = 0
-                model.is_updated = True
                 model.learns_in_evaluation = not model.is_set_to_train
                 learns_in_evaluation = learns_in_evaluation or model.learns_in_evaluation
         return learns_in_evaluation
 
-    def _has_most_of(self, optimizer: Optimizer, module: nn.Module) -> bool:
-        """Return whether an optimizer has most of a model, rather than a new head that is trained on a frozen one."""
+    def _share_of(self, optimizer: Optimizer, module: nn.Module) -> float:
+        """Return the fraction of a model that an optimizer has: little of it has that of a new head on a frozen one."""
         pair = (id(optimizer), id(module))
         if pair not in self._owners:
             updated = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
             sizes = [(parameter.numel(), id(parameter) in updated) for parameter in module.parameters()]
             num_updated = sum(size for size, is_updated in sizes if is_updated)
-            self._owners[pair] = 2 * num_updated > sum(size for size, _ in sizes)
+            self._owners[pair] = num_updated / max(sum(size for size, _ in sizes), 1)
         return self._owners[pair]
 
 

@@ -93,10 +93,18 @@ class AutoHook(Hook):
             self._note_loss(kind, kind, lambda: arguments, inputs)
 
     @fail_safe
-    def record_dropout(self, function: str, drops: bool) -> None:
-        """Save whether a call of a dropout function drops elements, as ``functional.<function>_active_<i>``."""
-        if self._records_functions():
+    def record_dropout(self, function: str, drops: bool, module: nn.Module | None) -> None:
+        """Save whether a call of a dropout function drops elements, as ``functional.<function>_active_<i>``.
+
+        A dropout that belongs to a model is saved itself; one that the forward pass makes anew each time does not.
+        """
+        if self._records_functions() and (module is None or not self._roots.has_part(module)):
             self._offer_numbered(f"functional.{function}_active", torch.tensor(float(drops)))
+
+    @property
+    def records_functions(self) -> bool:
+        """Whether calls of functions belong to what is captured now."""
+        return not self.is_closed and self._records_functions()
 
     def _records_functions(self) -> bool:
         """Return whether calls of functions belong to what is captured now."""
@@ -206,7 +214,7 @@ class _Finder:
 
     def look(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """Inspect a module that is about to run."""
-        if id(module) in self._known:
+        if id(module) in self._known or not _may_matter(module):
             self._num_calls_without_news += 1
             if self._num_calls_without_news == _SETTLED_AFTER_CALLS:
                 self.stop()
@@ -245,10 +253,14 @@ class _Finder:
         if self._hook is not None and not self._hook.is_closed and os.getpid() == self._pid:
             self._hook.record_loss(kind, arguments, inputs, output, module)
 
-    def note_dropout(self, function: str, drops: bool) -> None:
+    def wants_dropout(self) -> bool:
+        """Return whether the hook saves calls of dropouts now."""
+        return self._hook is not None and self._hook.records_functions and os.getpid() == self._pid
+
+    def note_dropout(self, function: str, drops: bool, module: nn.Module | None) -> None:
         """Pass a call of a dropout function on to the hook."""
-        if self._hook is not None and not self._hook.is_closed and os.getpid() == self._pid:
-            self._hook.record_dropout(function, drops)
+        if self._hook is not None:
+            self._hook.record_dropout(function, drops, module)
 
     def note_loader(self, loader: DataLoader[Any]) -> None:
         """Note the data set and the workers of the first loader that is iterated over."""
@@ -279,6 +291,11 @@ def _is_loss(module: nn.Module) -> bool:
     return type(module).__name__.lower().endswith("loss")
 
 
+def _may_matter(module: nn.Module) -> bool:
+    """Return whether a module may be a model, a loss or a part of one: not a dropout that is made for a single call."""
+    return bool(module._modules or module._parameters) or _is_loss(module)  # noqa: SLF001 - as `children()`, in no call
+
+
 def install(configure: Callable[[int], HookConfiguration]) -> None:
     """Capture the models and losses of this process as soon as they run.
 
@@ -287,7 +304,7 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
     """
     finder = _Finder(configure(AutoHook.default_save_interval))
     wrap_losses(finder.note_loss)
-    wrap_dropout(finder.note_dropout)
+    wrap_dropout(finder.note_dropout, finder.wants_dropout)
     _wrap_loaders(finder.note_loader)
     finder.handle = modules.register_module_forward_pre_hook(HookCallback(finder.look))
 

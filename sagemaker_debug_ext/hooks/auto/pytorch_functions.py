@@ -39,11 +39,12 @@ OnLoss = Callable[[str, Mapping[str, Any], tuple[Any, Any], Tensor, nn.Module | 
 """Called with the class of the module, the arguments, predictions and targets, the loss, and the module if one calls.
 """
 
-_LOSS_MODULES: Final = "torch.nn.modules.loss"
+_MODULES: Final = frozenset({"torch.nn.modules.loss", "torch.nn.modules.dropout"})
+"""Where the modules are whose calls of functions are reported."""
 
 
-OnDropout = Callable[[str, bool], object]
-"""Called with the name of the function, and whether it drops elements."""
+OnDropout = Callable[[str, bool, nn.Module | None], object]
+"""Called with the name of the function, whether it drops elements, and the module if one calls."""
 
 
 def wrap_losses(on_call: OnLoss) -> None:
@@ -57,29 +58,36 @@ def wrap_losses(on_call: OnLoss) -> None:
         _wrap(name, report)
 
 
-def wrap_dropout(on_call: OnDropout) -> None:
-    """Report calls of dropout functions by the script, not those by modules of PyTorch."""
+def wrap_dropout(on_call: OnDropout, is_wanted: Callable[[], bool]) -> None:
+    """Report calls of dropout functions by the script and by dropout modules, while `is_wanted` holds.
+
+    A model may have many dropouts, and few steps that are saved.
+    """
     for name in DROPOUT_FUNCTIONS:
 
-        def report(given: dict[str, Any], _output: Tensor, _caller: FrameType, name: str = name) -> None:
-            on_call(name, bool(given["training"] and given["p"] > 0))
+        def report(given: dict[str, Any], _output: Tensor, caller: FrameType, name: str = name) -> None:
+            on_call(name, bool(given["training"] and given["p"] > 0), _module_of(caller))
 
-        _wrap(name, report)
+        _wrap(name, report, is_wanted)
 
 
-def _wrap(name: str, report: Callable[[dict[str, Any], Tensor, FrameType], None]) -> None:
-    """Report the arguments, result and caller of a function's calls by the script and by loss modules."""
+def _wrap(
+    name: str,
+    report: Callable[[dict[str, Any], Tensor, FrameType], None],
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> None:
+    """Report the arguments, result and caller of a function's calls by the script and by losses and dropouts."""
     original = getattr(functional, name)
     signature = inspect.signature(original)
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
-        if is_compiling() or type(result) is not Tensor or _is_transformed():
+        if is_compiling() or type(result) is not Tensor or _is_transformed() or not is_wanted():
             return result
         frame = sys._getframe(1)  # noqa: SLF001 - the only way to learn who calls
         caller = _name_of(frame)
-        if caller == _LOSS_MODULES or not caller.startswith("torch."):
+        if caller in _MODULES or not caller.startswith("torch."):
             given = signature.bind(*args, **kwargs)
             given.apply_defaults()
             report(given.arguments, result, frame)
@@ -97,8 +105,8 @@ def _name_of(frame: FrameType) -> str:
 
 
 def _module_of(frame: FrameType) -> nn.Module | None:
-    """Return the loss module that calls its function; None if the script calls it."""
-    module = frame.f_locals.get("self") if _name_of(frame) == _LOSS_MODULES else None
+    """Return the loss or dropout that calls its function; None if the script calls it."""
+    module = frame.f_locals.get("self") if _name_of(frame) in _MODULES else None
     return module if isinstance(module, nn.Module) else None
 
 

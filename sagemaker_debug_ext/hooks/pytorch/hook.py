@@ -105,6 +105,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         model = RegisteredModule.of_model(module)
         if not self._register(model):
             return
+        self._steps.invalidate_plan()
         on_forward = self._call_forward_pre_hook if self._overrides("forward_pre_hook") else self._on_forward
         if compiled_call(module) is not None:
             self._handles.append(CompiledCall.of(module).before(HookCallback(on_forward)))

@@ -108,6 +108,7 @@ class ModuleRegistry:
 
     def __init__(self) -> None:
         self._roots: list[RegisteredModule] = []
+        self._parts: set[int] = set()
         self._shared: dict[
             int, tuple[RegisteredModule, str]
         ] = {}  # parameters of several models: the first one, and its name
@@ -148,8 +149,15 @@ class ModuleRegistry:
         self._roots.append(root)
         return True
 
+    def has_part(self, module: nn.Module) -> bool:
+        """Return whether a module is, or belongs to, a registered model or loss."""
+        if id(module) not in self._parts:
+            self._parts.update(id(part) for root in self._roots for _, part in root.modules())
+        return id(module) in self._parts
+
     def clear(self) -> None:
         """Remove all models and losses."""
+        self._parts.clear()
         self._roots.clear()
         self._shared.clear()
 

@@ -252,7 +252,7 @@ def output_of(program: ProgramRecord | None, name: str, targets: Array, answers:
 
 
 def last_activations(loss: LossRecord) -> tuple[str | None, str | None]:
-    """Return the name of the activation that makes the predictions, and of the one before; None for those there are not.
+    """Return the name of the activation that makes the predictions, and of the one before; None for what is missing.
 
     Layers that only reshape or drop have no activation. Without an activation, the last one is that of the last layer.
     """

@@ -209,3 +209,7 @@ class StreakCounter:
         """Count an observation, and return the length of the streak."""
         self._lengths[name] = self._lengths[name] + 1 if holds else 0
         return self._lengths[name]
+
+    def length(self, name: str) -> int:
+        """Return the length of the streak."""
+        return self._lengths[name]

@@ -106,7 +106,7 @@ def dropouts(monkeypatch):
     for name in DROPOUT_FUNCTIONS:
         monkeypatch.setattr(functional, name, getattr(functional, name))
     found = []
-    wrap_dropout(lambda *reported: found.append(reported))
+    wrap_dropout(lambda *reported: found.append(reported), lambda: True)
     return found
 
 
@@ -122,13 +122,21 @@ def test_dropout_when_called_by_script_then_is_reported_with_what_it_does(name, 
     function(values, 0.5, training=False)
     function(values, p=0.0, training=True)
     assert torch.equal(*outputs)
-    assert dropouts == [(name, True), (name, False), (name, False)]
+    assert dropouts == [(name, True, None), (name, False, None), (name, False, None)]
 
 
-def test_dropout_when_called_by_a_module_then_is_not_reported(dropouts):
-    """The hook captures the module."""
-    nn.Dropout(0.5)(torch.ones(4))
-    assert dropouts == []
+def test_dropout_when_called_by_a_module_then_is_reported_with_it(dropouts):
+    """The hook knows whether it captures the module anyway."""
+    dropout = nn.Dropout(0.5)
+    dropout(torch.ones(4))
+    assert dropouts == [("dropout", True, dropout)]
+
+
+def test_dropout_when_nothing_is_saved_then_is_not_reported(monkeypatch):
+    """Models with many dropouts pay at steps that are saved only."""
+    monkeypatch.setattr(functional, "dropout", functional.dropout)
+    wrap_dropout(pytest.fail, lambda: False)
+    assert functional.dropout(torch.ones(4), 0.0).sum() == 4
 
 
 MODES = """
@@ -139,9 +147,9 @@ torch.manual_seed(0)
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.hidden, self.last = nn.Linear(8, 16), nn.Linear(16, 1)
+        self.hidden, self.last, self.part = nn.Linear(8, 16), nn.Linear(16, 1), nn.Dropout(0.5)
     def forward(self, x):
-        return self.last(F.dropout(self.hidden(x) * self.hidden(x), 0.5{mode}))
+        return self.last({dropout})
 model, x = Net(), torch.randn(64, 8)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for epoch in range(4):
@@ -156,17 +164,26 @@ for epoch in range(4):
 """
 
 
-@pytest.mark.parametrize(("mode", "causes"), [("", ["wrong mode"]), (", training=self.training", [])])
-def test_run_when_dropout_is_not_told_the_mode_then_says_so(tmp_path, monkeypatch, mode, causes):
-    """Whatever the values before and after it look like."""
-    (tmp_path / "train.py").write_text(MODES.format(mode=mode))
+@pytest.mark.parametrize(
+    ("dropout", "num_calls", "causes"),
+    [
+        ("F.dropout(self.hidden(x) * self.hidden(x), 0.5)", 20, ["wrong mode"]),
+        ("nn.Dropout(0.5)(self.hidden(x) * self.hidden(x))", 20, ["wrong mode"]),
+        ("F.dropout(self.hidden(x) * self.hidden(x), 0.5, training=self.training)", 20, []),
+        ("self.part(self.hidden(x))", 0, []),
+    ],
+)
+def test_run_when_dropout_is_not_told_the_mode_then_says_so(tmp_path, monkeypatch, dropout, num_calls, causes):
+    """Whatever the values before and after it look like; a dropout that belongs to the model is captured itself."""
+    (tmp_path / "train.py").write_text(MODES.format(dropout=dropout))
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
     done = run_captured(tmp_path / "train.py")
     assert done.returncode == 0, done.stderr
     trial = create_trial(str(tmp_path / "out"))
-    assert len(trial.tensor("functional.dropout_active_0").steps()) == 20
+    calls = [name for name in trial.tensor_names() if name == "functional.dropout_active_0"]
+    assert sum(len(trial.tensor(name).steps()) for name in calls) == num_calls
     issues = evaluate({"TrainEvalMixup": recommended_rules(trial)["TrainEvalMixup"]}, trial).run()
     assert [cause.name for cause in likely_causes(issues)] == causes
 

@@ -151,6 +151,7 @@ class FrozenParameters(TensorRule):
         self._streaks = StreakCounter()
         self._have_moved: set[str] = set()
         self._have_come = False
+        self._reasons: dict[str, str] = {}
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -175,8 +176,6 @@ class FrozenParameters(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a parameter has not changed."""
-        if self._is_without_backward(view):
-            return None
         mode = train_or_all(view)
         step = view.step_in(mode)
         earlier = None if step is None else self._before(view, name, mode, step)
@@ -186,9 +185,12 @@ class FrozenParameters(TensorRule):
         is_frozen = np.array_equal(earlier, current) and not self._rounds_to_nothing(view, name, current)
         if not is_frozen:
             self._have_moved.add(name)
-        length = self._streaks.observe(name, is_frozen)
+        if is_frozen and self._is_without_backward(view):
+            length, reason = self._streaks.length(name), self._reasons.get(name, "")
+        else:
+            length, reason = self._streaks.observe(name, is_frozen), self._reason(view, name)
+            self._reasons[name] = reason
         patience: int = min(self.parameters["patience"], self.parameters["patience_running"])
-        reason = self._reason(view, name)
         fires = length >= patience and not (name in self._have_moved and reason in ON_PURPOSE)
         found = Measurement(length, fires=fires, threshold=patience, severity=length, text=reason)
         return self._pending.settle(view, name, found, is_late=length >= self.parameters["patience_running"])

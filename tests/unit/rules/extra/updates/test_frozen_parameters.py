@@ -189,3 +189,23 @@ def test_steps_without_a_backward_pass_do_not_count(run_rule):
     assert run_rule("FrozenParameters", steps) == []
     without = {key: {"w_weight": np.ones((4, 4))} for key in steps}
     assert run_rule("FrozenParameters", without)
+
+
+def test_a_parameter_that_moves_between_backward_passes_is_not_frozen(run_rule):
+    """Two passes of a model share an update, which comes after the second, and only the second has gradients."""
+    steps, weight = {}, np.ones((4, 4))
+    for step in range(40):
+        steps[TRAIN, step] = {"w_weight": weight.copy()}
+        if step % 2:
+            steps[TRAIN, step]["gradient/w_weight"] = np.ones((4, 4))
+            weight = weight - 0.1
+    assert run_rule("FrozenParameters", steps) == []
+
+
+def test_a_frozen_parameter_is_told_although_the_last_step_has_no_backward_pass(run_rule):
+    """As where the script evaluates at its end without saying so; that step counts for nothing."""
+    steps = {(TRAIN, step): {"w_weight": np.ones((4, 4)), "gradient/w_weight": np.ones((4, 4))} for step in range(20)}
+    steps[TRAIN, 20] = {"w_weight": np.ones((4, 4))}
+    (issue,) = run_rule("FrozenParameters", steps, patience=10, patience_running=200)
+    assert issue.step == 20
+    assert "same for 19 saved steps (it has a gradient, so no optimizer changes it)" in issue.message
