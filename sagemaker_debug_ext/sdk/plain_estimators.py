@@ -3,6 +3,9 @@
 Scripts for the SDK use its estimator classes, not those of `with_debugger`. When the SDK prepares a job of an estimator
 that holds a setting of this package, or updates the profiler with such a setting, the class of the estimator is changed
 to the one that `with_debugger` returns. Estimators without such settings are not changed.
+
+The SDK offers `ProfilerConfig` outside of its debugger package, too, so a script may pass settings of this package to
+it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any, Final
 from sagemaker_debug_ext._imports.callbacks import when_imported
 
 _MODULE: Final = "sagemaker.estimator"
+_CONFIG_MODULE: Final = "sagemaker.debugger.profiler_config"
 _METHODS: Final = (
     "_prepare_rules",
     "_prepare_debugger_for_training",
@@ -29,6 +33,7 @@ def support_plain_estimators() -> None:
     The SDK is not imported; if it is imported later, its estimators are changed then.
     """
     when_imported(_MODULE, _teach)
+    when_imported(_CONFIG_MODULE, _teach_config)
 
 
 def _teach(module: ModuleType) -> None:
@@ -59,3 +64,28 @@ def _convert_first(original: Any, name: str) -> Any:
 
     setattr(method, _MARK, True)
     return method
+
+
+def _teach_config(module: ModuleType) -> None:
+    kind: Any = module.ProfilerConfig
+    original = kind.__init__
+    if not getattr(original, _MARK, False):
+
+        @functools.wraps(original)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it replaces the method
+            settings = {name: _sdk_twin(module, value) for name, value in kwargs.items()}
+            original(self, *(_sdk_twin(module, value) for value in args), **settings)
+
+        setattr(__init__, _MARK, True)
+        kind.__init__ = __init__
+
+
+def _sdk_twin(module: ModuleType, setting: Any) -> Any:
+    """Return the SDK's object for framework metrics or a `Profiler` of this package; other settings unchanged."""
+    is_ours = type(setting).__module__.startswith("sagemaker_debug_ext.")
+    kind = getattr(module, type(setting).__name__, None) if is_ours else None
+    if kind is None:
+        return setting
+    twin = kind()
+    twin.profiling_parameters = dict(setting.profiling_parameters)
+    return twin

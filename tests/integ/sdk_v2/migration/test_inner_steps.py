@@ -147,6 +147,19 @@ def test_profiler_when_prepared_by_itself_then_brings_the_rule_that_processes_re
     assert (rule.instance_type, rule.volume_size_in_gb) == instance
 
 
+@pytest.mark.filterwarnings("ignore")  # framework metrics are deprecated
+def test_profiler_config_when_imported_from_the_sdk_itself_then_takes_settings_of_both(api):
+    """A rename of ``sagemaker.debugger`` does not reach ``from sagemaker import ProfilerConfig``."""
+    profile = api.FrameworkProfile(start_step=3, num_steps=2)
+    config = sagemaker.ProfilerConfig(framework_profile_params=profile)
+    assert config._to_request_dict()["ProfilingParameters"] == profile.profiling_parameters
+    recorder = api.Profiler(cpu_profiling_duration=60)
+    config = sagemaker.ProfilerConfig("s3://b", 500, None, recorder)
+    assert config._to_request_dict()["ProfilingParameters"] == recorder.profiling_parameters
+    with pytest.raises(AssertionError):
+        sagemaker.ProfilerConfig(framework_profile_params={})
+
+
 REFUSED = {
     "profiler on and off": (
         lambda api: {"profiler_config": api.ProfilerConfig(), "disable_profiler": True},
