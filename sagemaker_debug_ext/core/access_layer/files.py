@@ -13,7 +13,15 @@ from sagemaker_debug_ext.core.utils import is_s3
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.store.backends.s3 import S3Backend
 
-__all__ = ["TSAccessFile", "TSAccessS3", "delete_s3_prefixes", "ensure_dir", "file_exists", "get_temp_path"]
+__all__ = [
+    "TSAccessFile",
+    "TSAccessS3",
+    "delete_s3_prefixes",
+    "ensure_dir",
+    "file_exists",
+    "get_temp_path",
+    "remove_file_if_exists",
+]
 
 SMDEBUG_TEMP_PATH_SUFFIX: Final = ".tmp"
 WRITE_MODES: Final = ["w", "w+", "wb", "wb+", "a", "a+", "ab", "ab+"]
@@ -27,6 +35,11 @@ def get_temp_path(file_path: str) -> str:
 def ensure_dir(file_path: str, is_file: bool = True) -> None:
     """Make the folder of a file, or the folder itself if the path is not that of a file."""
     Path(os.path.dirname(file_path) if is_file else file_path).mkdir(parents=True, exist_ok=True)
+
+
+def remove_file_if_exists(file_path: str) -> None:
+    """Delete a file of this machine, unless there is none."""
+    Path(file_path).unlink(missing_ok=True)
 
 
 def file_exists(file_path: str) -> bool:

@@ -186,3 +186,15 @@ def test_index_file_when_its_event_file_lies_outside_then_it_is_not_read(tmp_pat
     trial = open_trial(library, tmp_path)
     assert trial.tensor_names() == []
     assert len(trial.problems()) == 1
+
+
+def test_file_when_removed_twice_then_is_gone(library, tmp_path):
+    """Tests of scripts clean up after each test, whether or not the script has written the file."""
+    path = tmp_path / "folder/file.json"
+    utils = library.module("core.utils")
+    utils.ensure_dir(str(path))
+    path.write_text("{}")
+    for _ in range(2):
+        utils.remove_file_if_exists(str(path))
+        assert path.parent.is_dir()
+        assert not path.exists()
