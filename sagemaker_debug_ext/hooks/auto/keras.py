@@ -3,7 +3,8 @@
 `install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch` and
 `test_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that the
 script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a graph
-that gives out tensors of layers may round differently; `keras_loops` records model and loss.
+that gives out tensors of layers may round differently; `keras_loops` records model and loss, and in eager code the
+inputs and outputs of the model.
 """
 
 from __future__ import annotations
@@ -158,4 +159,4 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         import tensorflow as tf  # noqa: PLC0415 - the back end in use
 
         tf.GradientTape.__init__ = joiner.wrap_tapes(tf.GradientTape.__init__)
-        keras_loops.install(keras_loops.LoopWatcher(joiner.hook_of_loop), tf.nn)
+        keras_loops.install(keras_loops.LoopWatcher(joiner.hook_of_loop, tf.executing_eagerly), tf.nn)

@@ -1,7 +1,7 @@
 """What a loop with a gradient tape tells of the program: how it calls the model, and which loss it computes.
 
-Only arguments of Python calls are looked at, while a tape of the script is open. The graph that trains stays as it is,
-so that training rounds as ever.
+Only arguments and results of Python calls are looked at, while a tape of the script is open. The graph that trains
+stays as it is, so that training rounds as ever.
 """
 
 from __future__ import annotations
@@ -39,22 +39,34 @@ class LoopWatcher:
 
     Args:
         find_hook: Returns the hook if a tape of the script is open.
+        is_eager: Returns whether operations run at once, so that nothing is added to a graph.
     """
 
-    def __init__(self, find_hook: Callable[[], KerasHook | None]) -> None:
+    def __init__(self, find_hook: Callable[[], KerasHook | None], is_eager: Callable[[], bool]) -> None:
         self._find_hook = find_hook
+        self._is_eager = is_eager
         self._last: _LastCall | None = None
         self._described: set[Any] = set()
         self._num_losses = 0
+        self._num_models = 0
 
     def wrap_model(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of the call of a model that notes whether it is told to train."""
+        """Return a wrapper of the call of a model that notes whether it is told to train.
+
+        In eager code, the wrapper has the inputs and outputs of the outermost model saved.
+        """
 
         @functools.wraps(call)
         def called(model: Any, *args: Any, **kwargs: Any) -> Any:
-            outputs = call(model, *args, **kwargs)
+            self._num_models += 1
+            try:
+                outputs = call(model, *args, **kwargs)
+            finally:
+                self._num_models -= 1
             hook = self._find_hook()
             if hook is not None:
+                if not self._num_models and args and self._is_eager():
+                    hook.save_tape_logs(args[0], outputs)
                 told = kwargs.get("training", args[1] if len(args) > 1 else None)
                 self._last = _LastCall(weakref.ref(model), isinstance(told, (bool, int)) and bool(told), id(outputs))
                 self._describe(hook, self._last, None)

@@ -141,6 +141,23 @@ def test_run_when_script_has_a_loop_with_a_tape_then_its_steps_are_captured(text
     assert {"loss", "weights/dense/kernel:0"} <= set(trial.tensor_names())
 
 
+NESTED = TAPES.replace("@tf.function", "").replace("x = tf", "model = tf.keras.Sequential([model]); x = tf")
+
+
+@pytest.mark.parametrize("text", [NESTED, NESTED.replace("    return", "    model(x[:2])\n    return")])
+def test_run_when_an_eager_loop_calls_its_model_then_inputs_and_outputs_are_saved(text, script, configured, tmp_path):
+    """Those of the whole model, and none of a call for which no tape is open."""
+    write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs"])
+    script.write_text(text)
+    alone, captured = run_python(script), run_captured(script)
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+    trial = create_trial(str(configured))
+    assert trial.tensor_names(collection="inputs") == ["inputs"]
+    assert trial.tensor_names(collection="outputs") == ["predictions"]
+    assert [trial.tensor("inputs").value(step).shape for step in trial.steps()] == [(8, 4)] * 3
+    assert [trial.tensor("predictions").value(step).shape for step in trial.steps()] == [(8, 3)] * 3
+
+
 FAULTY_LOOP = """
 import sys
 import tensorflow as tf
