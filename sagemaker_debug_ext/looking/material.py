@@ -16,13 +16,11 @@ from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.explain import Explanation, explain
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.config.collection import Collection
     from sagemaker_debug_ext.rules.base import Rule
     from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
     from sagemaker_debug_ext.rules.issue import Issue
     from sagemaker_debug_ext.trials import Trial
     from sagemaker_debug_ext.trials.index.entries import IndexLayout
-    from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
 
 MAX_CURVES: Final = 24
 
@@ -135,7 +133,7 @@ class _CollectionReader:
             texts = [(name, *found.include_regex, len(found.tensor_names)) for name, found in collections.items()]
             known = (reader.index.layouts(), texts)
             if known != self._known:
-                self._known, self._members = known, _find_members(reader.index, collections)
+                self._known, self._members = known, _find_members(self._trial)
             for name, (num_tensors, bytes_of) in self._members.items():
                 num_bytes = sum(size * len(layout.rows) for layout, size in bytes_of.items())
                 steps = reader.index.steps_of_layouts(layout for layout, size in bytes_of.items() if size)
@@ -162,11 +160,13 @@ class _Members(NamedTuple):
     bytes_of: dict[IndexLayout, int]
 
 
-def _find_members(index: TrialIndex, collections: Mapping[str, Collection]) -> dict[str, _Members]:
+def _find_members(trial: Trial) -> dict[str, _Members]:
+    """Return the members of each collection that has any; the lock of the index must be held."""
+    index = trial.index_reader.index
     names = index.tensor_names()
     layouts = index.layouts()
     found = {}
-    for name, collection in sorted(collections.items()):
+    for name, collection in sorted(trial.collections().items()):
         members = {tensor for tensor in names if collection.matches(tensor)}
         if members:
             found[name] = _Members(

@@ -110,6 +110,27 @@ def test_index_when_filled_in_any_order_then_knows_the_tensors_of_the_model(file
 
 @fewer
 @given(some_files)
+def test_index_when_files_are_counted_by_layout_then_as_one_by_one(files):
+    """Steps of files with some tensors, by mode and worker, last steps of workers, and sizes of records."""
+    index, model = fill(files)
+    assert index.last_steps() == {w: max(s for s, other in model if other == w) for w in sorted({w for _, w in model})}
+    for name in NAMES:
+        layouts = [layout for layout in index.layouts() if name in layout.slots]
+        for worker in (None, *WORKERS):
+            expected: dict[ModeKeys, set[int]] = {}
+            for (step, writer), file in model.items():
+                if has(file, name) and worker in (None, writer):
+                    expected.setdefault(file.mode, set()).add(step)
+            found = index.steps_of_layouts(layouts, worker)
+            assert {mode: steps for mode, steps in found.items() if steps} == expected
+        num_bytes = sum(index.bytes_of_tensors(layout, {name}) * len(layout.rows) for layout in index.layouts())
+        assert num_bytes == sum(100 for file in model.values() for stored in file.tensors if tensor_of(stored) == name)
+    modes = {file.mode for file in model.values()}
+    assert index.only_mode is None or modes == {index.only_mode}
+
+
+@fewer
+@given(some_files)
 def test_index_when_filled_in_any_order_then_finds_the_records_of_the_model(files):
     """Every record and shape is found by tensor, mode, step and worker, and nothing else is."""
     index, model = fill(files)
