@@ -154,6 +154,43 @@ def test_page_when_axe_looks_then_no_barrier(open_page, find_barriers, theme, si
     assert find_barriers(page) == {}
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_charts_when_in_either_theme_then_texts_and_lines_stand_out(open_page, theme):
+    """Axe does not look into pictures: texts have a contrast of 4.5 : 1 to the page, lines and axes of 3 : 1."""
+    page = open_page(theme)
+    faint = page.evaluate(
+        """() => {
+          const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+          const light = (color) => {
+            const [red, green, blue] = color.map((part) => {
+              const share = part / 255;
+              return share <= 0.04045 ? share / 12.92 : Math.pow((share + 0.055) / 1.055, 2.4);
+            });
+            return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+          };
+          const ground = numbers(getComputedStyle(document.body).backgroundColor).slice(0, 3);
+          const contrast = (text, opacity) => {
+            const [red, green, blue, alpha = 1] = numbers(text);
+            const share = alpha * opacity;
+            const seen = [red, green, blue].map((part, place) => share * part + (1 - share) * ground[place]);
+            const [one, other] = [light(seen), light(ground)].sort((one, other) => one - other);
+            return (other + 0.05) / (one + 0.05);
+          };
+          const faint = [];
+          const look = (selector, property, least) => document.querySelectorAll(selector).forEach((part) => {
+            const style = getComputedStyle(part);
+            const found = contrast(style[property], Number(style.opacity));
+            if (found < least) faint.push(`${part.getAttribute("class")} ${part.textContent}: ${found.toFixed(2)}`);
+          });
+          look("svg text", "fill", 4.5);
+          look("svg .line, svg .axis, svg .mark, svg .limit, svg .frame", "stroke", 3);
+          return [...new Set(faint)];
+        }"""
+    )
+    assert page.locator("svg text").count() > 50
+    assert faint == []
+
+
 def test_page_when_a_link_leads_to_a_finding_then_it_is_shown(open_page, report):
     """An address with a finding can be sent to somebody."""
     page = open_page()
