@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.sdk.estimators import DebuggerMixin
     from sagemaker_debug_ext.sdk.jobs import RuleStatus, RuleStatuses, TrainingJob
     from sagemaker_debug_ext.sdk.plain_estimators import support_plain_estimators
+    from sagemaker_debug_ext.sdk.self_managed import set_default_mode
     from sagemaker_debug_ext.sdk.trainers import TrainerDebuggerMixin
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "debugger_request": "sdk.clients",
     "explain": "requests.explain",
     "set_default_hook": "sdk._settings",
+    "set_default_mode": "sdk.self_managed",
     "support_plain_estimators": "sdk.plain_estimators",
     "upload_rule_sources": "sdk.clients",
     "with_debugger": "sdk._with_debugger",
@@ -42,6 +44,7 @@ __all__ = [
     "DebuggerMixin",
     "TrainerDebuggerMixin",
     "set_default_hook",
+    "set_default_mode",
     "support_plain_estimators",
     # boto3
     "attach_debugger",

@@ -173,7 +173,7 @@ class JobAccessors:
 
     def _self_managed_options(self) -> SelfManaged | None:
         """Return how the next job is watched without the service; None if the service watches it."""
-        return to_self_managed(getattr(self, "self_managed", False))
+        return to_self_managed(getattr(self, "self_managed", None))
 
     def _submit_environment(
         self,

@@ -163,7 +163,7 @@ def attach_debugger(
     allow_rules_without_hook: bool = False,
     allow_region: bool = False,
     rule_image_account: str | None = None,
-    self_managed: SelfManaged | bool = False,
+    self_managed: SelfManaged | bool | None = None,
 ) -> AttachedDebugger:
     """Add Debugger members to every CreateTrainingJob request of a client, so that other tools need no change.
 
@@ -191,8 +191,9 @@ def attach_debugger(
         allow_rules_without_hook: See `debugger_request`.
         allow_region: See `debugger_request`.
         rule_image_account: See `debugger_request`.
-        self_managed: Run hook and rules without the service: True or a `SelfManaged`. Estimators of SDK v2 send
-            Debugger members of their own, so use it with ``replace=True``.
+        self_managed: Run hook and rules without the service: True, a `SelfManaged`, False; None means what
+            `set_default_mode` says. Estimators of SDK v2 send Debugger members of their own, so use it with
+            ``replace=True``.
 
     Returns:
         A handle that detaches it, also at the end of a ``with`` block.

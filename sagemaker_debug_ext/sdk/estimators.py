@@ -157,7 +157,8 @@ class DebuggerMixin(JobAccessors):
         allow_rules_without_hook: Allow rules although the hook is off.
         allow_region: Allow regions in which Debugger is not known to run.
         rule_image_account: Account with a copy of the rule evaluators.
-        self_managed: Run hook and rules without the Debugger service: True or a `SelfManaged`.
+        self_managed: Run hook and rules without the Debugger service: True, a `SelfManaged` or False; None means what
+            `set_default_mode` says.
         **kwargs: Arguments of the estimator.
     """
 
@@ -187,7 +188,7 @@ class DebuggerMixin(JobAccessors):
         allow_rules_without_hook: bool = False,
         allow_region: bool = False,
         rule_image_account: str | None = None,
-        self_managed: SelfManaged | bool = False,
+        self_managed: SelfManaged | bool | None = None,
         **kwargs: Any,
     ) -> None:
         self.self_managed = self_managed

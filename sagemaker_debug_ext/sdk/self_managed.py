@@ -9,10 +9,11 @@ Few jobs are self-managed, so the modules for them are imported on first use.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
 if TYPE_CHECKING:
@@ -22,17 +23,58 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.config.self_managed import SelfManaged
     from sagemaker_debug_ext.requests.self_managed import Upload
 
+MODES: Final = ("service", "self-managed")
+MODE_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_MODE"
+_default_mode: str | None = None
+
 EVALUATOR_IMAGE: Final = "self-managed"
 """Shown as ``RuleEvaluatorImage``, because no image evaluates the rules."""
+
+
+def set_default_mode(mode: str) -> str:
+    """Set what ``self_managed=None`` means in estimators, trainers and attached clients of this process.
+
+    It takes precedence over the environment variable ``SAGEMAKER_DEBUG_EXT_MODE``, which takes the same values. Nothing
+    changes the mode of a job by itself, for example after an error of the service.
+
+    Args:
+        mode: ``service`` for the Debugger service, which is the default; ``self-managed`` for jobs without it.
+
+    Returns:
+        The previous mode.
+
+    Raises:
+        SMDebugValueError: There is no such mode.
+    """
+    global _default_mode  # noqa: PLW0603 - the one switch of the process
+    checked, before = _check_mode(mode, "mode"), _mode()
+    _default_mode = checked
+    return before
+
+
+def _mode() -> str:
+    if _default_mode is not None:
+        return _default_mode
+    return _check_mode(os.environ.get(MODE_VARIABLE) or MODES[0], MODE_VARIABLE)
+
+
+def _check_mode(mode: str, where: str) -> str:
+    if mode not in MODES:
+        raise SMDebugValueError(f"{where} must be {' or '.join(MODES)} (got {mode!r}){did_you_mean(mode, MODES)}")
+    return mode
 
 
 def to_self_managed(self_managed: Any) -> SelfManaged | None:
     """Return the options of an argument ``self_managed``: ``SelfManaged()`` for True, None for False.
 
+    None means what `set_default_mode` says.
+
     Raises:
         SMDebugTypeError: The argument is neither a boolean nor a `SelfManaged`.
     """
-    if self_managed is False or self_managed is None:
+    if self_managed is None:
+        self_managed = _mode() == "self-managed"
+    if self_managed is False:
         return None
     from sagemaker_debug_ext.config.self_managed import SelfManaged  # noqa: PLC0415
 

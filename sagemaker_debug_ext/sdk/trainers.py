@@ -79,7 +79,7 @@ class TrainerDebuggerMixin(JobAccessors):
     allow_rules_without_hook: Any = False
     allow_region: Any = False
     rule_image_account: Any = None
-    self_managed: Any = False
+    self_managed: Any = None
 
     if TYPE_CHECKING:  # provided by the trainer
         _latest_training_job: Any

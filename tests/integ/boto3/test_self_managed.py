@@ -13,7 +13,7 @@ from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.config.job_spec import decode_job_spec, encode_job_spec
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests.self_managed import spec_of_members
-from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger, debugger_request
+from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger, debugger_request, set_default_mode
 from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
 from sagemaker_debug_ext.store.backends import open_backend
 from support.aws import recorded_requests
@@ -84,6 +84,32 @@ def test_attached_session_reaches_the_jobs_of_tuning_jobs(session, request_membe
         session.client("sagemaker").create_hyper_parameter_tuning_job(
             **{**request, member: full if member[-1] == "n" else [full]}
         )
+
+
+def test_mode_when_it_is_set_for_the_process_then_jobs_follow_unless_they_say_otherwise(
+    session, request_members, monkeypatch
+):
+    """By a call or by an environment variable, of which the call wins."""
+
+    def is_self_managed(**settings):
+        with recorded_requests(session) as requests, attach_debugger(session, rules=RULES, **settings):
+            session.client("sagemaker").create_training_job(**{**request_members, "TrainingJobName": "mode"})
+        return "DebugHookConfig" not in requests[0]
+
+    monkeypatch.setattr("sagemaker_debug_ext.sdk.self_managed._default_mode", None)
+    assert not is_self_managed()
+    monkeypatch.setenv("SAGEMAKER_DEBUG_EXT_MODE", "self-managed")
+    assert is_self_managed()
+    assert not is_self_managed(self_managed=False)
+    assert set_default_mode("service") == "self-managed"
+    assert not is_self_managed()
+    assert is_self_managed(self_managed=True)
+    monkeypatch.setattr("sagemaker_debug_ext.sdk.self_managed._default_mode", None)
+    monkeypatch.setenv("SAGEMAKER_DEBUG_EXT_MODE", "selfmanaged")
+    with pytest.raises(SMDebugValueError, match="SAGEMAKER_DEBUG_EXT_MODE must be service or self-managed"):
+        attach_debugger(session)
+    with pytest.raises(SMDebugValueError, match="mode must be service or self-managed"):
+        set_default_mode("none")
 
 
 def test_attach_when_self_managed_is_no_setting_then_is_refused(session):
