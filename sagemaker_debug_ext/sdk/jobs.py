@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,10 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 import attrs
 
 from sagemaker_debug_ext._printable import html_table
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
-from sagemaker_debug_ext.sdk.self_managed import description_of_state, with_rule_statuses
+from sagemaker_debug_ext.sdk.self_managed import (
+    description_of_state,
+    spec_of_job,
+    spec_of_state,
+    with_rule_statuses,
+)
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext._json import JSONObject
@@ -202,11 +209,15 @@ class TrainingJob:
     Args:
         description: The DescribeTrainingJob response.
         describe: Function that requests a newer response; None if there is none.
+        folder: The folder of a self-managed job that SageMaker does not describe; None for others.
     """
 
-    def __init__(self, description: Mapping[str, Any], describe: Describe | None = None) -> None:
+    def __init__(
+        self, description: Mapping[str, Any], describe: Describe | None = None, folder: str | None = None
+    ) -> None:
         self._description = dict(description)
         self._describe = describe
+        self._folder = folder
 
     @classmethod
     def describe(cls, job: Any, session: Any = None) -> TrainingJob:
@@ -231,7 +242,7 @@ class TrainingJob:
         def describe_all() -> Mapping[str, Any]:
             return with_rule_statuses(describe())
 
-        return cls(describe_all(), describe_all)
+        return cls(describe_all(), describe_all, job if isinstance(job, str) and "/" in job else None)
 
     @property
     def name(self) -> str:
@@ -276,7 +287,7 @@ class TrainingJob:
 
     def refresh(self) -> TrainingJob:
         """Return a new object with the current state of the job."""
-        return TrainingJob(self._describe(), self._describe) if self._describe else self
+        return TrainingJob(self._describe(), self._describe, self._folder) if self._describe else self
 
     def wait_for_rules(
         self,
@@ -316,6 +327,31 @@ class TrainingJob:
                 raise SMDebugRuntimeError(f"rules of job {self.name!r} have not ended ({reason}): {pending}")
             sleep(wait)
             job = job.refresh()
+
+    def watch(self) -> TrainingJob:
+        """Evaluate the rules of a self-managed job in this process until they have ended, unless another watcher does.
+
+        A job that has ended is evaluated as a whole. Actions that were carried out are not repeated.
+
+        Returns:
+            The job with its current state.
+
+        Raises:
+            SMDebugRuntimeError: Another watcher has taken over.
+            SMDebugValueError: The job is not self-managed, or its tensors are not there before it has ended.
+        """
+        from sagemaker_debug_ext.sdk._watching import watch_here  # noqa: PLC0415 - loads numpy
+
+        spec = spec_of_job(self._description) if self._folder is None else spec_of_state(self._folder)
+        if spec is None:
+            raise SMDebugValueError(
+                f"job {self.name!r} has no settings of a self-managed job: submit it with self_managed_request, or set "
+                "the variables that `sagemaker-debug self-managed env` prints"
+            )
+        if key := (self._description.get("Environment") or {}).get(KMS_VARIABLE):
+            os.environ.setdefault(KMS_VARIABLE, key)
+        watch_here(spec, self._description, self._describe)
+        return self.refresh()
 
     def trial(self, **arguments: Any) -> Trial:
         """Open the trial of the job; see `sagemaker_debug_ext.create_trial`.

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.config.self_managed import SelfManaged
     from sagemaker_debug_ext.requests.self_managed import Upload
 
+UNKNOWN_STATUS: Final = "Unknown"
+"""Status of a job of which nothing is known but what it has written."""
+
 MODES: Final = ("service", "self-managed")
 MODE_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_MODE"
 _default_mode: str | None = None
@@ -177,7 +180,7 @@ def description_of_state(location: str) -> dict[str, Any]:
 
     spec = spec_of_state(location)
     name = job_name_of(location)
-    known = {"TrainingJobName": name, "TrainingJobStatus": "Unknown"}
+    known = {"TrainingJobName": name, "TrainingJobStatus": UNKNOWN_STATUS}
     output = {} if spec.output_path is None else {"OutputDataConfig": {"S3OutputPath": spec.output_path}}
     return {**known, **output, **_members(spec), **_statuses(spec, known, dt.datetime.now(dt.timezone.utc))}
 

@@ -460,20 +460,25 @@ def _following(
         def end(seconds: float) -> None:
             threading.Thread(target=watcher.training_ended, args=(seconds,), name="end", daemon=True).start()
 
-        def look() -> None:
-            assert probe is not None
-            wait_for_end(probe)
-            end(_ELSEWHERE_SECONDS)
-
         if max_seconds is not None:
             timer = threading.Timer(max_seconds, watcher.hand_over)
             timer.daemon = True
             timer.start()
         signal.signal(signal.SIGTERM, lambda *_: end(drain_seconds))
         if probe is not None:
-            threading.Thread(target=look, name="probe", daemon=True).start()
+            follow_job(probe, watcher)
 
     return follow
+
+
+def follow_job(probe: JobProbe, watcher: Watcher) -> None:
+    """Start to wait for the end of a job that runs elsewhere, after which the watcher evaluates what is left."""
+
+    def look() -> None:
+        wait_for_end(probe)
+        watcher.training_ended(_ELSEWHERE_SECONDS)
+
+    threading.Thread(target=look, name="probe", daemon=True).start()
 
 
 def _yield_to_training(memory_mib: int) -> None:

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.cli import _arguments, _output
 from sagemaker_debug_ext.config.job_spec import (
     JOB_NAME_VARIABLE,
@@ -18,7 +17,7 @@ from sagemaker_debug_ext.config.job_spec import (
     decode_job_spec,
     encode_job_spec,
 )
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.sdk import TrainingJob
@@ -199,30 +198,19 @@ def run_resume(arguments: argparse.Namespace) -> int:
     from sagemaker_debug_ext.watch.status import FINAL_JOB_STATUSES
 
     job = _describe(arguments.job)
-    folder = arguments.job if "/" in arguments.job else None
-    status = job.description["TrainingJobStatus"]
-    if folder is None and status not in FINAL_JOB_STATUSES:
-        raise SMDebugValueError(f"JOB must be a job that has ended (got {job.name!r}, which is {status}); use watch")
-    return _watch(job, has_ended_training=True, folder=folder)
+    if "/" not in arguments.job and job.status not in FINAL_JOB_STATUSES:
+        raise SMDebugValueError(
+            f"JOB must be a job that has ended (got {job.name!r}, which is {job.status}); use watch"
+        )
+    return _watch(job)
 
 
-def _watch(job: TrainingJob, has_ended_training: bool = False, folder: str | None = None) -> int:
-    from sagemaker_debug_ext.sdk._job_output import unpack_trial
-    from sagemaker_debug_ext.sdk.self_managed import spec_of_job, spec_of_state
-    from sagemaker_debug_ext.watch.program import watch
-
-    spec = _required(spec_of_job(job.description), job.name) if folder is None else spec_of_state(folder)
-    if key := (job.description.get("Environment") or {}).get(KMS_VARIABLE):
-        os.environ.setdefault(KMS_VARIABLE, key)
-    if spec.ship == "end" and folder is None:
-        if not has_ended_training:
-            raise SMDebugValueError(f"JOB must have ended, because it ships its tensors then (got {job.name!r})")
-        unpack_trial(spec, job.description)
-    status = watch(spec, job.name, place="here", has_ended_training=has_ended_training)
-    if status:
-        _output.say(f"another watcher has taken over job {job.name}")
+def _watch(job: TrainingJob) -> int:
+    try:
+        rules = job.watch().rules
+    except SMDebugRuntimeError as error:
+        _output.say(str(error))
         return 2
-    rules = job.refresh().rules
     _output.write(repr(rules))
     return _ISSUES_FOUND if rules.issues else 0
 

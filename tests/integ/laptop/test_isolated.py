@@ -21,6 +21,7 @@ from sagemaker_debug_ext import (
     rule_configs,
     self_managed_request,
 )
+from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.laptop import LaptopServer
 from sagemaker_debug_ext.requests.processing import watcher_job_request
 from sagemaker_debug_ext.sdk import TrainingJob
@@ -95,7 +96,9 @@ def test_job_when_it_ships_at_its_end_then_it_is_evaluated_afterwards(submit, wa
     assert wait_for("packed", "Completed", "Failed")["TrainingJobStatus"] == "Completed"
     keys = bucket.list_objects_v2(Bucket="my-bucket", Prefix="output/packed/")["Contents"]
     assert [item["Key"] for item in keys] == ["output/packed/output/output.tar.gz"]
-    assert call("watch", "packed")[0] == 2
+    running = {**sagemaker.describe_training_job(TrainingJobName="packed"), "TrainingJobStatus": "InProgress"}
+    with pytest.raises(SMDebugValueError, match="must have ended, because it ships its tensors then"):
+        TrainingJob(running).watch()
     for _ in range(2):
         assert call("resume", "packed") == (1, VERDICTS)
     job = TrainingJob.describe("packed", sagemaker)

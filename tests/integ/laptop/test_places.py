@@ -24,7 +24,7 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.processing import watcher_job_request
-from sagemaker_debug_ext.sdk import _watcher_jobs, attach_debugger
+from sagemaker_debug_ext.sdk import TrainingJob, _watcher_jobs, attach_debugger
 from support.laptop import TRAIN
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
@@ -214,6 +214,26 @@ def test_request_when_the_service_allows_no_such_time_then_is_refused(seconds):
         watcher_job_request(
             training_job_name="digits-1", image_uri="image", role_arn=ROLE, max_runtime_in_seconds=seconds
         )
+
+
+@pytest.mark.usefixtures("own_clients")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_watch_when_called_by_the_submitter_then_evaluates_in_its_process(
+    bucket, submit, wait_for, sagemaker, is_killed
+):
+    """Also to the end of a job whose hook was killed before it could mark the end."""
+    end = "time.sleep(3); import os; os.kill(os.getpid(), 9)\n" if is_killed else ""
+    name = f"here-{is_killed}"
+    depth = "100" if is_killed else "0"
+    script = TRAIN.replace("100_000", "22") + end if is_killed else TRAIN
+    submit(name, script, Environment=environment_of(depth, place="here", events=False))
+    wait_for(name, "InProgress")
+    job = TrainingJob.describe(name, sagemaker).watch()
+    assert [rule.status for rule in job.rules] == ["NoIssuesFound" if is_killed else "IssuesFound"]
+    wait_for(name, *(["Failed"] if is_killed else ["Stopped", "Completed"]))  # the script may end before the stop
+    assert status_of(bucket, name)["watcher"]["place"] == "here"
+    with pytest.raises(SMDebugValueError, match="no settings of a self-managed job"):
+        TrainingJob({**job.description, "Environment": {}}).watch()
 
 
 @pytest.fixture

@@ -1,0 +1,58 @@
+"""The watcher of a self-managed job in the process of its submitter: `watch_here`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.sdk._job_output import unpack_trial
+from sagemaker_debug_ext.sdk.self_managed import UNKNOWN_STATUS
+from sagemaker_debug_ext.watch.program import EXIT_DONE, Watcher, follow_job, watch
+from sagemaker_debug_ext.watch.status import FINAL_JOB_STATUSES
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.job_spec import JobSpec
+
+
+@attrs.frozen
+class _DescribedJob:
+    """A job that a function describes."""
+
+    describe: Callable[[], Mapping[str, Any]]
+
+    def has_ended(self) -> bool:
+        return self.describe()["TrainingJobStatus"] in FINAL_JOB_STATUSES
+
+    def stop(self) -> None:
+        """Do nothing: the watcher stops jobs of SageMaker by their names."""
+
+
+def watch_here(spec: JobSpec, description: Mapping[str, Any], describe: Callable[[], Mapping[str, Any]] | None) -> None:
+    """Evaluate the rules of a job in this process until they have ended, unless another watcher does.
+
+    Args:
+        spec: The settings of the job, with the locations that are read here.
+        description: The description of the job.
+        describe: Describes the job anew; None if nobody does.
+
+    Raises:
+        SMDebugRuntimeError: Another watcher has taken over.
+        SMDebugValueError: The job ships its tensors at its end, which has not come.
+    """
+    name = str(description["TrainingJobName"])
+    has_ended = description["TrainingJobStatus"] in (*FINAL_JOB_STATUSES, UNKNOWN_STATUS)
+    if spec.ship == "end" and description["TrainingJobStatus"] != UNKNOWN_STATUS:
+        if not has_ended:
+            raise SMDebugValueError(f"job must have ended, because it ships its tensors then (got {name!r})")
+        unpack_trial(spec, description)
+
+    def follow(watcher: Watcher) -> None:
+        if describe is not None and not has_ended:
+            follow_job(_DescribedJob(describe), watcher)
+
+    exit_code = watch(spec, name, place="here", has_ended_training=has_ended, watch_parent=follow)
+    if exit_code != EXIT_DONE:
+        raise SMDebugRuntimeError(f"another watcher has taken over job {name!r}")
