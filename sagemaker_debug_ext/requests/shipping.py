@@ -52,7 +52,7 @@ def with_folder(spec: JobSpec, request: Mapping[str, Any]) -> JobSpec:
     """Return a spec that names the folder of the container that is written to.
 
     Raises:
-        RequestValidationError: It is missing, or the watcher in a job with network isolation cannot load its rules.
+        RequestValidationError: It is missing, or a watcher in the container cannot load its rules, or see all workers.
     """
     problems = Problems()
     if spec.ship == "folder" and not str(spec.hook.get("LocalPath", "")).startswith("/"):
@@ -69,11 +69,24 @@ def with_folder(spec: JobSpec, request: Mapping[str, Any]) -> JobSpec:
                     "must be a built-in rule in a job with network isolation, whose watcher cannot load the file "
                     f"{source!r}; place='processing' evaluates the rules outside",
                 )
+    instances = _num_instances(request.get("ResourceConfig") or {})
+    if spec.ship == "checkpoint" and spec.watch.place == "container" and spec.rules and instances > 1:
+        problems.add(
+            "ResourceConfig.InstanceCount",
+            "must be 1 for rules in the container of a job that ships its checkpoints, because the watcher sees the "
+            f"folder of its own instance only (got {instances}); place='processing' evaluates the rules outside",
+        )
     problems.raise_if_any()
     if spec.ship == "checkpoint":
         local = (request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINT_FOLDER
         return spec.moved_to(f"{local.rstrip('/')}/{SHIP_FOLDER}")
     return spec.moved_to(OUTPUT_FOLDER) if spec.ship == "end" else spec
+
+
+def _num_instances(resources: Mapping[str, Any]) -> int:
+    """Return the number of instances of a job; 0 for one that only a pipeline knows."""
+    groups = resources.get("InstanceGroups") or [resources]
+    return sum(count for group in groups if isinstance(count := group.get("InstanceCount"), int))
 
 
 def added_checkpoints(spec: JobSpec, request: Mapping[str, Any]) -> dict[str, Any] | None:

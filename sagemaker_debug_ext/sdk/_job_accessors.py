@@ -198,6 +198,7 @@ class JobAccessors:
             "TrainingJobName": facts.job_name,
             "CheckpointConfig": facts.checkpoint_config,
             "EnableNetworkIsolation": facts.is_isolated or None,
+            "ResourceConfig": {"InstanceCount": facts.num_instances},
         }
         uploads = SourceUploads.plan(settings.rules, SessionBucket(self.sagemaker_session))
         request = with_environment(

@@ -52,7 +52,8 @@ def test_job_when_it_has_checkpoints_then_they_stay_as_they_are():
 def test_job_when_a_processing_job_watches_it_then_isolation_changes_no_action():
     """That job reaches everything."""
     options = SelfManaged(place="processing", rule_image_uri="rules:1")
-    spec = spec_of(self_managed_request(ISOLATED, rules=[RULE], self_managed=options))
+    several = {**ISOLATED, "ResourceConfig": {"InstanceGroups": [{"InstanceCount": 2}, {"InstanceCount": 1}]}}
+    spec = spec_of(self_managed_request(several, rules=[RULE], self_managed=options))
     assert (spec.ship, spec.actions.stop, spec.actions.events) == ("checkpoint", "direct", True)
 
 
@@ -101,6 +102,11 @@ CUSTOM = Rule.custom(
         (ISOLATED, {"self_managed": SelfManaged(stop="events")}, r"EnableNetworkIsolation: .*\(stop='events'\)"),
         (ISOLATED, {"self_managed": SelfManaged(metrics=True)}, r"EnableNetworkIsolation: .*\(metrics=True\)"),
         (ISOLATED, {"rules": [CUSTOM]}, r"DebugRuleConfigurations\['Own'\]: must be a built-in rule .*own.py"),
+        (
+            {**ISOLATED, "ResourceConfig": {"InstanceCount": 2}},
+            {"rules": [RULE]},
+            r"ResourceConfig.InstanceCount: must be 1 for rules in the container .*\(got 2\); place='processing'",
+        ),
         (
             REQUEST,
             {"self_managed": SelfManaged(ship="folder")},
