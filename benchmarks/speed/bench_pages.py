@@ -1,6 +1,6 @@
 """Pages in a browser: reports of much data, and live pages while a job writes.
 
-    python benchmarks/speed/bench_pages.py                  # needs playwright, uvicorn and a Chromium, or CHROMIUM names it
+    python benchmarks/speed/bench_pages.py              # needs playwright, uvicorn and a Chromium; CHROMIUM may name it
     python benchmarks/speed/bench_pages.py --only hour
 
 Prints each figure with its target, and whether it is met. Takes about six minutes. Frames are those of software
