@@ -31,7 +31,12 @@ from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTE
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
-from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import ALL_ZERO, HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
+    ALL_ZERO,
+    HAS_GRADIENT,
+    NO_GRADIENT,
+    NOTHING_BEFORE,
+)
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
 from sagemaker_debug_ext.rules.inference.consequences import GROWTH, follows
 from sagemaker_debug_ext.rules.inference.pairings import DROPPED_ANSWERS
@@ -104,7 +109,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LossInputMismatch", "regularisation", text=DROPPED_ANSWERS),
     Sign("LossInputMismatch", "loss or output"),
     Sign("LossDirection", "loss or output"),
-    Sign("MissingActivation", "architecture"),
+    Sign("FrozenParameters", "architecture", text=NOTHING_BEFORE),
     Sign("FrozenParameters", "loss or output", text=ALL_ZERO),
     Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=HAS_GRADIENT),
@@ -116,7 +121,6 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("DuplicateBatches", "sampling"),
     Sign("LabelMix", "sampling", text="come sorted"),
     Sign("PredictionCollapse", "sampling", text="come sorted"),
-    Sign("EvaluationOverlap", "sampling"),
     Sign("TreeGrowth", "sampling", text=FEW_ROWS),
     Sign("PredictionCollapse", "labels", text="so far are of class"),
     Sign("LabelMix", "evaluation data", text=ONLY_EVALUATED),
@@ -130,6 +134,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LeakingFeature", "leaking feature"),
     Sign("NonFiniteOrigin", "not finite", "ungrown"),
     Sign("EvaluationMismatch", "wrong mode", text=TAKES_NO_NOTICE),
+    Sign("MissingActivation", "architecture"),
     # 3. before the first update
     Sign("UnbrokenSymmetry", "initialisation"),
     Sign("InitialWeights", "initialisation"),
@@ -173,6 +178,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),
     Sign("Overtraining", "overfitting"),
+    Sign("EvaluationOverlap", "sampling"),
     # 6. no learning
     Sign("NoSkill", "labels"),
     Sign("LossPlateau", "labels"),

@@ -52,12 +52,13 @@ class BaselineComparison:
         for loss in observed_losses(view):
             error = self._error_of(loss)
             has_classes = loss.num_classes is not None or loss.expects_logits
-            of_classes = error is not None and loss.name not in self._weighed and has_classes
+            is_plain = error is not None and loss.name not in self._weighed
+            of_classes = is_plain and has_classes
             if error is None:
                 error = None if loss.kind is not None else loss.residual_variance()
             if error is None:
                 continue
-            targets = loss.targets.reshape(-1)
+            targets = _columns_of(loss.targets) if is_plain and not has_classes else loss.targets.reshape(-1)
             if loss.num_classes is not None:  # other targets are padding
                 targets = targets[(targets >= 0) & (targets < loss.num_classes)]
             self._keep(loss.name, _Answered(error, targets, of_classes))
@@ -95,11 +96,19 @@ class BaselineComparison:
         kept = self._answered.get(name)
         if not kept or self._num_targets[name] < FEWEST_TARGETS:
             return None
+        if any(observation.targets.shape[1:] != kept[-1].targets.shape[1:] for observation in kept):
+            return None
         targets = np.concatenate([observation.targets for observation in kept])
         constant = error_of_constant(targets, kept[-1].of_classes)
         if not (constant > 0 and np.isfinite(constant)):
             return None
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
+
+
+def _columns_of(targets: Array) -> Array:
+    """Return numbers to regress, one row for each sample; a single number for each has no second axis."""
+    rows = targets.reshape(len(targets), -1) if targets.ndim > 1 else targets
+    return rows if rows.ndim > 1 and rows.shape[1] > 1 else rows.reshape(-1)
 
 
 class _Answered(NamedTuple):
@@ -109,9 +118,9 @@ class _Answered(NamedTuple):
 
 
 def error_of_constant(targets: Array, of_classes: bool) -> float:
-    """Return the error of the best constant prediction: entropy or variance."""
+    """Return the error of the best constant prediction: entropy or variance; of several targets, of each on its own."""
     if not of_classes:
-        return float(np.var(to_float64(targets), ddof=1)) if targets.size > 1 else 0.0
+        return float(np.var(to_float64(targets), axis=0, ddof=1).mean()) if len(targets) > 1 else 0.0
     if targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets)):
         entropy_of_sample = label_entropy(targets)
         # The entropy of a small sample is too small: the correction of Miller and Madow.

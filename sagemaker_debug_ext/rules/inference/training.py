@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import collections
 import math
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,10 @@ RUNNING_BATCH: Final = "batch"
 LOSSES: Final = Selection(collections=(CollectionKeys.LOSSES,))
 DIGITS: Final = 1e-5
 """Smallest relative difference between two sums that float32 resolves."""
+FEWEST_SCALED: Final = 64
+"""Smallest factor that counts as that of a gradient scaler, because a script may weigh losses by small numbers."""
+_STARTED: Final = re.compile(r"loss_output_[0-9]+")
+"""Names of the numbers on which scripts call ``backward``."""
 LONGEST_EPOCH: Final = 10_000
 """Number of batches beyond which a float32 running mean is too imprecise to recover the loss of one batch."""
 
@@ -125,6 +130,20 @@ def _saved_before(view: StepView, name: str, step: int) -> int | None:
     saved = view.trial.tensor(name).steps(mode=view.mode)
     position = bisect.bisect_left(saved, step)
     return saved[position - 1] if position else None
+
+
+def loss_scale(view: StepView) -> float:
+    """Return the factor by which a gradient scaler multiplies the loss that gradients are of; 1 without one.
+
+    The number on which the script calls ``backward`` is saved as ``loss_output_<i>``. It is scaled if another loss of
+    the step times a power of two gives the same number.
+    """
+    losses = loss_values(view, LOSSES)
+    started = [loss for name, loss in losses.items() if _STARTED.fullmatch(name)]
+    ratios = (
+        number / loss for number in started for name, loss in losses.items() if loss and not _STARTED.fullmatch(name)
+    )
+    return next((ratio for ratio in ratios if ratio >= FEWEST_SCALED and math.log2(ratio).is_integer()), 1.0)
 
 
 def mean_loss(losses: Sequence[float]) -> float:

@@ -76,8 +76,8 @@ class ClassImbalance(BuiltinRule):
         threshold_misprediction: Largest fraction of wrong predictions for a class; 0.7 when not given.
         samples: Labels to count before the first verdict; 500 when not given.
         argmax: Whether to take the arg-max over the last axis of predictions first; False when not given.
-        per_sample: Whether to skip labels of which a sample has several, such as words of a text, pixels of an image or
-            lists of tags, which are naturally unbalanced; False when not given.
+        per_sample: Whether to skip labels of which a sample has several at any step, such as words of a text, pixels of
+            an image or lists of tags, which are naturally unbalanced; False when not given.
         unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
             that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
@@ -103,6 +103,7 @@ class ClassImbalance(BuiltinRule):
         self._predicted: collections.Counter[int] = collections.Counter()
         self._wrong: collections.Counter[int] = collections.Counter()
         self._weighed: set[str] = set()
+        self._several: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         labels, predictions = (
@@ -120,7 +121,8 @@ class ClassImbalance(BuiltinRule):
         """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
         names = view.selected(self._labels)
         if self.parameters["per_sample"]:
-            names = [name for name in names if _is_per_sample(view, name)]
+            self._several |= {name for name in names if not _is_per_sample(view, name)}
+            names = [name for name in names if name not in self._several]
         if self.parameters["unless_weighed"]:
             self._weighed |= {name for name in names if is_weighed(view, name)}
             names = [name for name in names if name not in self._weighed]

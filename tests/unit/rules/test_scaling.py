@@ -158,8 +158,8 @@ def faulty(tmp_path):
                 f"{name}_output_0": np.ones((8, 4)) * 0.5, f"{name.upper()}_input_0": samples[number],
                 f"{name}MSELoss_input_0": np.ones((6, 1)), f"{name}MSELoss_input_1": np.full(6, 99.0),
                 f"{name}MSELoss_output_0": np.float32(9.0), f"{name}_CrossEntropyLoss_output_0": np.float32(9.0),
-                f"{name}_CrossEntropyLoss_input_0": rng.normal(size=(6, 3)) * 99,
-                f"{name}_CrossEntropyLoss_input_1": np.arange(6) % 3,
+                f"{name}_CrossEntropyLoss_input_0": rng.normal(size=(40, 3)) * 99,
+                f"{name}_CrossEntropyLoss_input_1": np.arange(40) % 3,
             }  # fmt: skip
         for name, weight in weights.items():
             gradient = rng.normal(size=(4, 6))

@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.losses import observed_losses
 from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
@@ -64,7 +65,8 @@ class EvaluationOverlap(TensorRule):
     the one expected by chance is above the limit.
 
     If training and evaluation repeat exactly the same batch, it is one whole, such as a graph, of which each uses other
-    parts. Such a batch is skipped.
+    parts. Such a batch is skipped. So is a trial in which a loss of classes gets labels of a part of a batch only, like
+    those of the labelled nodes of a graph.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -92,13 +94,14 @@ class EvaluationOverlap(TensorRule):
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
         self._waiting: dict[str, list[Sequence[bytes]]] = collections.defaultdict(list)
         self._last_batch: dict[str, set[bytes]] = {}
+        self._is_partial = False
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of evaluation samples that training has seen."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
         samples = view.statistic(name, sample_hashes)
-        if samples is None:
+        if samples is None or self._has_other_labels(view, len(samples)):
             return None
         if view.mode is ModeKeys.EVAL:
             is_whole_set = len(self._wholes[name]) == 1 and self._wholes[name][samples] > 1
@@ -108,6 +111,16 @@ class EvaluationOverlap(TensorRule):
         found = self._compare(name, samples)
         self._learn(view, name, samples)
         return found
+
+    def _has_other_labels(self, view: StepView, num_samples: int) -> bool:
+        """Return whether training has given labels of a part of the samples of any batch only, as of a graph's nodes.
+
+        Then evaluation uses labels of others, although the model gets the same samples.
+        """
+        if view.mode is ModeKeys.TRAIN and not self._is_partial:
+            sizes = [len(loss.targets) for loss in observed_losses(view) if loss.num_classes is not None]
+            self._is_partial = any(1 < size < num_samples for size in sizes)
+        return self._is_partial
 
     def _learn(self, view: StepView, name: str, samples: tuple[bytes, ...]) -> None:
         """Note the samples of a training step."""

@@ -98,7 +98,8 @@ class LossPlateau(TensorRule):
         if self._adversarial[name].has(name):
             return None
         gain = self._baseline.gain(name)
-        if min(self._first[name]) < 0 < max(self._first[name]):
+        values = [*self._first[name], *self._latest.of(name)]
+        if min(values) < 0 < max(values):
             return None
         first, latest = mean_loss(self._first[name]), mean_loss(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0

@@ -30,6 +30,9 @@ NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may be lost in float32 rounding."""
 HAS_GRADIENT: Final = "it has a gradient, so no optimizer changes it"
 NO_GRADIENT: Final = "no gradient reaches it, while others have one"
+RECURRENT: Final = re.compile(r"recurrent_kernel(:0)?$|weight_hh(_l[0-9]+)?(_reverse)?$")
+"""Names of the weights of what a recurrent layer remembers of the steps before."""
+NOTHING_BEFORE: Final = "its gradient is 0, as where each sequence is a single step, with nothing to remember"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT})
 """Message part about layers that may be frozen on purpose."""
 ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
@@ -224,7 +227,9 @@ class FrozenParameters(TensorRule):
         if gradient is not None:
             if view.statistic(gradient, any_non_zero):
                 return HAS_GRADIENT
-            return ALL_ZERO if self._nothing_learns(view) else ZERO_GRADIENT
+            if self._nothing_learns(view):
+                return ALL_ZERO
+            return NOTHING_BEFORE if RECURRENT.search(name) else ZERO_GRADIENT
         if any(map(naming_scheme_of(view.trial).is_gradient, view.tensor_names)):
             return NO_GRADIENT
         return "gradients were not saved"

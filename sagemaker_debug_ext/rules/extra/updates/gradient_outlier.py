@@ -6,7 +6,12 @@ import statistics
 from collections.abc import Sequence
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_reduction_size
+from sagemaker_debug_ext.rules.inference.training import (
+    RollingWindow,
+    is_training,
+    loss_reduction_size,
+    loss_scale,
+)
 from sagemaker_debug_ext.rules.reading.numeric import norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -19,7 +24,8 @@ class GradientOutlier(TensorRule):
     Checks the norm of each tensor of the collection ``gradients`` at TRAIN steps (or steps without a mode). The rule
     fires if the norm is above `max_norm`. It also fires if the norm is above `factor` times the median of its latest
     `window` values and `factor` times that of its first values. MXNet sums gradients over the samples, so its norms may
-    be larger by the number of samples.
+    be larger by the number of samples. If a gradient scaler multiplies the loss, norms are divided by the factor, which
+    the loss before and after it shows; ``sagemaker-debug run`` saves both.
 
     Parameters:
         window: Number of previous norms to compare with; 20 when not given.
@@ -52,9 +58,10 @@ class GradientOutlier(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the norm of a gradient."""
-        measured = view.statistic(name, norm) if is_training(view) else None
-        if measured is None:
+        saved = view.statistic(name, norm) if is_training(view) else None
+        if saved is None:
             return None
+        measured = saved / view.once(loss_scale)
         recent = self._recent.of(name)
         limit: float = self.parameters["max_norm"] * loss_reduction_size(view)
         if self._recent.is_full(name):

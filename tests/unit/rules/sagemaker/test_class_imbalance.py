@@ -118,3 +118,13 @@ def test_imbalance_when_scores_are_probabilities_then_their_loss_is_not_compared
     tensors = loss_tensors(np.resize(scores, 20), targets, 5.0, "BCEWithLogitsLoss")
     options = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "samples": 100, "unless_weighed": True}
     assert bool(run_rule("ClassImbalance", steps_of([tensors] * 6), **options)) == fires
+
+
+def test_labels_of_texts_are_skipped_for_good(run_rule):
+    """Where any step has several labels of a sample, one label of each at other steps is no class of its own either."""
+    labels = np.array([0] * 60 + [1])
+    texts = {"Net_input_0": np.zeros((4, 16)), **loss_tensors(np.zeros((64, 2)), np.arange(64) % 2)}
+    words = {"Net_input_0": np.zeros((61, 3)), **loss_tensors(np.zeros((61, 2)), labels)}
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "samples": 50, "per_sample": True}
+    assert run_rule("ClassImbalance", steps_of([words] * 2), **given)
+    assert run_rule("ClassImbalance", steps_of([texts, *[words] * 2]), **given) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import EVAL, TRAIN, fired_at, steps_of
+from support.rule_trials import EVAL, TRAIN, fired_at, loss_tensors, steps_of
 
 
 @pytest.mark.parametrize(("shared", "fires"), [(8, True), (6, False)])
@@ -53,4 +53,16 @@ def test_one_graph_is_trained_on_and_evaluated(run_rule, kinds, fires):
     steps = steps_of({"Net_input_0": graphs[step % kinds]} for step in range(6))
     steps |= steps_of([{"Net_input_0": graphs[0]}], EVAL)
     steps[TRAIN, 6] = {"Net_input_0": graphs[-1]}
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires
+
+
+@pytest.mark.parametrize(("num_labels", "fires"), [(8, False), (20, True)])
+def test_evaluation_of_other_nodes_of_a_graph_is_no_overlap(run_rule, num_labels, fires):
+    """Training labels a part of the samples that the model gets, and evaluation may use the others."""
+    samples, steps = np.random.default_rng(0).normal(size=(60, 4)), {}
+    for step in range(6):
+        batch = samples[step * 10 : step * 10 + 20] if step < 5 else samples[:20]
+        losses = loss_tensors(np.zeros((num_labels, 3)), np.arange(num_labels) % 3)
+        steps[TRAIN, step] = {"Net_input_0": batch, **losses}
+        steps[EVAL, step] = {"Net_input_0": samples[:50]}
     assert bool(run_rule("EvaluationOverlap", steps)) == fires

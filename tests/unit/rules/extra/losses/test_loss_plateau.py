@@ -46,3 +46,8 @@ def test_a_loss_of_both_signs_gives_no_verdict(run_rule):
     losses = np.tile([-1.0, 1.5], 30)
     assert run_rule("LossPlateau", steps_with("loss", losses)) == []
     assert run_rule("LossPlateau", steps_with("loss", losses + 2))
+
+
+def test_a_loss_that_changes_its_sign_later_gives_no_verdict(run_rule):
+    """A policy gradient that begins with bad rewards only."""
+    assert run_rule("LossPlateau", steps_with("loss", np.linspace(-20.0, 1.0, 60))) == []

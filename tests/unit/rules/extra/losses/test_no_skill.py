@@ -169,3 +169,16 @@ def test_skill_in_evaluation_counts_where_dropout_makes_training_poor(run_rule, 
             steps[EVAL, number] = classification_steps(skill)[TRAIN, number]
         steps[TRAIN, number] = tensors
     assert bool(run_rule("NoSkill", steps)) == fires
+
+
+@pytest.mark.parametrize(("known", "fires"), [(0.0, True), (0.5, False)])
+def test_the_means_of_several_targets_are_no_skill(run_rule, known, fires):
+    """The best constant answers each target with its own mean, as a decoder does that ignores what it gets."""
+    rng = np.random.default_rng(0)
+    means = np.array([0.0, 10.0, -5.0])
+    steps = []
+    for _ in range(120):
+        targets = means + rng.normal(size=(16, 3))
+        steps.append(loss_tensors(means + known * (targets - means), targets, name="MSELoss"))
+        steps[-1]["MSELoss_output_0"] = float(np.mean((steps[-1]["MSELoss_input_0"] - targets) ** 2))
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires

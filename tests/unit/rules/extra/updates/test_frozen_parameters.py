@@ -209,3 +209,15 @@ def test_a_frozen_parameter_is_told_although_the_last_step_has_no_backward_pass(
     (issue,) = run_rule("FrozenParameters", steps, patience=10, patience_running=200)
     assert issue.step == 20
     assert "same for 19 saved steps (it has a gradient, so no optimizer changes it)" in issue.message
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [("LSTM_weight_hh_l0", "architecture"), ("LSTM_weight_ih_l0", "parameters not trained")],
+)
+def test_recurrent_weights_of_single_steps_point_at_the_shape_of_the_data(run_rule, name, cause):
+    """Sequences of one step leave nothing to remember, so that the gradient of what remembers is 0."""
+    moving = [{"head_weight": np.full((3, 3), step), "gradient/head_weight": np.ones((3, 3))} for step in range(20)]
+    still = {name: np.ones((4, 4)), f"gradient/{name}": np.zeros((4, 4))}
+    issues = run_rule("FrozenParameters", steps_of([{**step, **still} for step in moving]))
+    assert first_cause(issues) == cause

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import fired_at, steps_with
+from support.rule_trials import fired_at, steps_of, steps_with
 
 
 def test_a_gradient_far_above_its_usual_norm_fires(run_rule):
@@ -26,3 +26,11 @@ def test_gradients_of_nan_when_among_usual_ones_then_do_not_fire(run_rule):
     """A norm of NaN is not above any limit, and the usual norm stays as it was."""
     values = [np.ones(4)] * 20 + [np.full(4, np.nan), np.ones(4) * 49, np.ones(4) * 60]
     assert fired_at(run_rule("GradientOutlier", steps_with("gradient/w", values))) == [22]
+
+
+@pytest.mark.parametrize(("scale", "fires"), [(65536.0, False), (1.0, True), (60000.0, True), (2.0, True)])
+def test_gradients_of_a_scaled_loss_are_compared_without_the_factor(run_rule, scale, fires):
+    """A gradient scaler multiplies the loss by a large power of two; other factors are the script's own."""
+    losses = {"CrossEntropyLoss_output_0": np.float32(0.75), "loss_output_0": np.float32(0.75 * scale)}
+    steps = steps_of([{"gradient/w_weight": np.full(4, 65536.0), **losses}] * 3)
+    assert bool(run_rule("GradientOutlier", steps, max_norm=3000)) == fires
