@@ -29,7 +29,7 @@ from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NO
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT
-from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
+from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA, OF_COPIES
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     ALL_ZERO,
@@ -180,6 +180,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("Overtraining", "overfitting"),
     Sign("EvaluationOverlap", "sampling"),
     # 6. no learning
+    Sign("NoSkill", "loss or output", text=OF_COPIES),
     Sign("NoSkill", "labels"),
     Sign("LossPlateau", "labels"),
     Sign("LossNotDecreasing", "labels"),

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
+import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
-from sagemaker_debug_ext.rules.inference.baseline import (
-    BaselineComparison,
-)
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses, label_entropy
+from sagemaker_debug_ext.rules.inference.baseline import BaselineComparison
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses, label_entropy, observed_losses
 from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -24,6 +24,8 @@ FROM_NEW_DATA: Final = "that holds for new data"
 """Message part on validation losses, which say more than that training makes no progress."""
 FROM_INPUTS: Final = "from the inputs"
 """Message part on other losses."""
+OF_COPIES: Final = "The targets are the inputs themselves, so another part of the loss leaves nothing of them"
+"""Message part on models that are to give back what they get."""
 
 
 @attrs.define
@@ -45,7 +47,8 @@ class NoSkill(BuiltinRule):
     `min_gain_percent`. More steps are used if these have fewer than 200 targets.
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
-    predictions of the latest EVAL steps are better than the constant.
+    predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of
+    an autoencoder, the message says so.
 
     Some sound models learn nothing for a long time, because their learning rate is warmed up or the first step is the
     hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
@@ -83,11 +86,14 @@ class NoSkill(BuiltinRule):
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
         self._best_gain: dict[str, float] = {}
+        self._is_copy: dict[str, bool] = {}
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        return TensorRequirement("inputs of losses", INPUTS, is_required=False), TensorRequirement(
-            "labels", BOOSTED_LABELS, is_required=False
+        return (
+            TensorRequirement("inputs of losses", INPUTS, is_required=False),
+            TensorRequirement("labels", BOOSTED_LABELS, is_required=False),
+            TensorRequirement("inputs of the model", MODEL_INPUTS, is_required=False),
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -134,11 +140,22 @@ class NoSkill(BuiltinRule):
             f"The model learns nothing {what}: the error of {worst!r} is only {gains[worst]:.2g} % below that of the "
             f"best constant prediction (at least {limit:g} % expected by now)."
         )
+        if self._is_copy.get(worst):
+            text = f"{text} {OF_COPIES}, or the code between is too small."
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
+
+    def _note_copies(self, view: StepView) -> None:
+        """Note which losses compare what the model gives with what it gets, as their first step shows."""
+        new = [loss for loss in observed_losses(view) if loss.name not in self._is_copy]
+        inputs = [view.value(name) for name in view.selected(MODEL_INPUTS)] if new else []
+        given = [value.reshape(-1) for value in inputs if value is not None]
+        for loss in new:
+            self._is_copy[loss.name] = any(np.array_equal(loss.targets.reshape(-1), value) for value in given)
 
     def _of_layers(self, view: StepView) -> Iterator[tuple[str, float]]:
         """Yield the percentage by which each loss is below that of a constant."""
         patience = max(self.parameters["patience"], self.parameters["window"])
+        self._note_copies(view)
         for name in self._baseline.observe(view):
             is_time = self._baseline.num_seen(name) >= patience and not self._adversarial.has(name)
             gain = self._baseline.gain(name) if is_time else None

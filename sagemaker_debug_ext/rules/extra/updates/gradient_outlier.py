@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.training import (
@@ -18,14 +19,18 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 
+HARMLESS: Final = 1.0
+"""Norm up to which a gradient changes little at usual learning rates, however small it has been before."""
+
+
 class GradientOutlier(TensorRule):
     """The gradient of a layer is far larger than it usually is, or than is ever sound.
 
     Checks the norm of each tensor of the collection ``gradients`` at TRAIN steps (or steps without a mode). The rule
-    fires if the norm is above `max_norm`. It also fires if the norm is above `factor` times the median of its latest
-    `window` values and `factor` times that of its first values. MXNet sums gradients over the samples, so its norms may
-    be larger by the number of samples. If a gradient scaler multiplies the loss, norms are divided by the factor, which
-    the loss before and after it shows; ``sagemaker-debug run`` saves both.
+    fires if the norm is above `max_norm`. It also fires if the norm is above 1, above `factor` times the median of its
+    latest `window` values and above `factor` times that of its first values. MXNet sums gradients over the samples, so
+    its norms may be larger by the number of samples. If a gradient scaler multiplies the loss, norms are divided by the
+    factor, which the loss before and after it shows; ``sagemaker-debug run`` saves both.
 
     Parameters:
         window: Number of previous norms to compare with; 20 when not given.
@@ -67,7 +72,8 @@ class GradientOutlier(TensorRule):
         if self._recent.is_full(name):
             # at least the first norms, because a model that has fitted its data has hardly any gradient
             usual = max(statistics.median(recent), self._first[name])
-            limit = min(limit, self.parameters["factor"] * usual) if usual > 0 else limit
+            factor = max(self.parameters["factor"] * usual, HARMLESS)
+            limit = min(limit, factor) if usual > 0 else limit
         elif len(recent) + 1 == self.parameters["window"]:
             self._first[name] = statistics.median([*recent, measured])
         self._recent.add(name, measured)

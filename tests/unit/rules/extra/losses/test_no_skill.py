@@ -8,7 +8,16 @@ import pytest
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
-from support.rule_trials import EVAL, GLOBAL, TRAIN, classification_steps, fired_at, loss_tensors, steps_of
+from support.rule_trials import (
+    EVAL,
+    GLOBAL,
+    TRAIN,
+    classification_steps,
+    fired_at,
+    first_cause,
+    loss_tensors,
+    steps_of,
+)
 
 
 @pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.02, True), (0.3, False)])
@@ -182,3 +191,16 @@ def test_the_means_of_several_targets_are_no_skill(run_rule, known, fires):
         steps.append(loss_tensors(means + known * (targets - means), targets, name="MSELoss"))
         steps[-1]["MSELoss_output_0"] = float(np.mean((steps[-1]["MSELoss_input_0"] - targets) ** 2))
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("shift", "cause"), [(0.0, "loss or output"), (1.0, "labels")])
+def test_an_autoencoder_without_skill_points_at_its_loss(run_rule, shift, cause):
+    """Labels cannot be at fault where the targets are the inputs."""
+    rng = np.random.default_rng(0)
+    steps = []
+    for _ in range(120):
+        inputs = rng.normal(size=(16, 3))
+        targets = inputs + shift
+        steps.append({"Net_input_0": inputs, **loss_tensors(np.full((16, 3), shift), targets, name="MSELoss")})
+        steps[-1]["MSELoss_output_0"] = float(np.mean((targets - shift) ** 2))
+    assert first_cause(run_rule("NoSkill", steps_of(steps))) == cause

@@ -34,3 +34,10 @@ def test_gradients_of_a_scaled_loss_are_compared_without_the_factor(run_rule, sc
     losses = {"CrossEntropyLoss_output_0": np.float32(0.75), "loss_output_0": np.float32(0.75 * scale)}
     steps = steps_of([{"gradient/w_weight": np.full(4, 65536.0), **losses}] * 3)
     assert bool(run_rule("GradientOutlier", steps, max_norm=3000)) == fires
+
+
+@pytest.mark.parametrize(("size", "fires"), [(0.9, False), (1.1, True)])
+def test_gradients_of_a_harmless_size_do_not_fire(run_rule, size, fires):
+    """A gradient may be a hundred times its usual size, where that is tiny."""
+    values = [np.array([1e-3])] * 20 + [np.array([size])]
+    assert bool(run_rule("GradientOutlier", steps_with("gradient/w_weight", values), window=10)) == fires
