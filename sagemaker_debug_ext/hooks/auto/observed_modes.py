@@ -105,8 +105,9 @@ class ObservedModes:
         """Mark the operations that made the outputs of a pass, so that backward passes through them are told."""
         self._num_marked += 1
         for output in flatten_tensors(outputs):
-            if output.grad_fn is not None:
-                output.grad_fn.metadata[_MARK] = (id(module), self._num_marked)
+            operation: Any = output.grad_fn  # whose metadata PyTorch's own types do not know
+            if operation is not None:
+                operation.metadata[_MARK] = (id(module), self._num_marked)
 
     def note_loss(self) -> bool:
         """Note a loss, and return whether the last pass evaluates, which was taken to train."""
@@ -148,7 +149,9 @@ class ObservedModes:
 
 def _marks_before(tensors: Iterable[Any]) -> Iterator[tuple[int, int]]:
     """Yield the marks of the passes that a backward pass from tensors goes through."""
-    waiting = [tensor.grad_fn for tensor in tensors if isinstance(tensor, Tensor) and tensor.grad_fn is not None]
+    waiting: list[Any] = [
+        tensor.grad_fn for tensor in tensors if isinstance(tensor, Tensor) and tensor.grad_fn is not None
+    ]
     seen = set(waiting)
     while waiting and len(seen) < _MOST_OPERATIONS:
         node = waiting.pop()

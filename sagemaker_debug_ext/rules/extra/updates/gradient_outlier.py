@@ -18,7 +18,6 @@ from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequire
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
-
 HARMLESS: Final = 1.0
 """Norm up to which a gradient changes little at usual learning rates, however small it has been before."""
 
