@@ -44,6 +44,8 @@ TOO_SMALL: Final = 1e-6
 LEAST_FALL: Final = 0.9
 """Fraction of its first value below which the latest value of a sum must lie."""
 FEWEST_SUMMED: Final = 8
+_PREDICTIONS: Final = "predictions"
+"""Name of the predictions of a Keras model with one output."""
 RECENT: Final = 5
 """Number of latest steps whose outputs are checked for bounds."""
 
@@ -351,10 +353,10 @@ class LossInputMismatch(TensorRule):
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
-        """Return the problem of the loss of a custom loop, of which neither predictions nor targets are saved."""
-        if view.selected(Selection(roles=[Role.PREDICTION])):
+        """Return the problem that the record shows of a loss in Keras whose targets were not saved."""
+        if naming_scheme_of(view.trial).targets_of(_PREDICTIONS) in view.tensor_names:
             return None
-        output = output_of(self.base_trial.program, "predictions", np.empty(0))
+        output = output_of(self.base_trial.program, _PREDICTIONS, np.empty(0))
         problem = "" if output is None else problem_of_pairing(output)
         self._problems[name] = problem
         return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem) if problem else None

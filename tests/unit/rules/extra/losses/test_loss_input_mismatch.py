@@ -8,9 +8,9 @@ import pytest
 
 from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import kind_by_value
 from sagemaker_debug_ext.rules.inference.losses import LossObservation
-from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
+from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
 
@@ -141,3 +141,27 @@ def test_output_when_targets_have_spread_it_then_fires(run_rule, monkeypatch, sh
     issues = run_rule("LossInputMismatch", steps_of([{"Net_output_0": np.zeros((6, 1))}] * 3))
     assert bool(issues) == fires
     assert not fires or "targets are broadcast, so the loss averages numbers of shape (6, 6)" in issues[0].message
+
+
+@pytest.mark.parametrize(
+    ("saved", "from_logits", "fires"),
+    [
+        pytest.param(("loss",), False, True, id="loss only"),
+        pytest.param(("loss", "predictions"), False, True, id="no targets"),
+        pytest.param(("loss", "predictions"), True, False, id="sound"),
+        pytest.param(("loss", "predictions", "labels"), False, True, id="everything"),
+    ],
+)
+def test_loss_of_keras_when_targets_were_not_saved_then_the_record_decides(
+    run_rule, make_trial, monkeypatch, saved, from_logits, fires
+):
+    """A custom loop saves no targets, and may save what the model returns; a fault is reported once a step."""
+    tail = (LayerRecord(name="dense", type="Dense", activation="linear", units=3),)
+    loss = LossRecord(
+        name="predictions", type="sparse_categorical_crossentropy", arguments={"from_logits": from_logits}, tail=tail
+    )
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", losses=(loss,)))
+    values = {"loss": np.array([0.7]), "predictions": RNG.normal(size=(6, 3)), "labels": np.arange(6) % 3}
+    steps = steps_of([{name: values[name] for name in saved}] * 2)
+    issues = run_rule("LossInputMismatch", make_trial(steps, collections=KERAS_COLLECTIONS))
+    assert [len(issue.tensors) for issue in issues] == ([1, 1] if fires else [])
