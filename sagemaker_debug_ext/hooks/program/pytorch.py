@@ -12,6 +12,8 @@ from torch.optim.optimizer import Optimizer
 from sagemaker_debug_ext.hooks.program.autograd import spread_shape, tail_of
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
+_MOST_NUMBERS: Final = 100
+"""Length of a tensor, such as the weights of classes, up to which its numbers are recorded."""
 _OWN_LOSS: Final = "loss"
 """Name of a loss that is no module and no known function, as in ``loss_output_0``."""
 
@@ -53,7 +55,7 @@ class TorchProgram:
         self._losses[name] = LossRecord(
             name=name,
             type=kind,
-            arguments={key: value for key, value in arguments.items() if _is_plain(value)},
+            arguments={key: plain for key, value in arguments.items() if (plain := _plain(value)) is not None},
             tail=tail_of(tensors[0]),
             target_dtype=_dtype(tensors[1]) if len(tensors) > 1 else None,
         )
@@ -155,12 +157,20 @@ def _layer(name: str, module: nn.Module) -> LayerRecord:
 
 
 def loss_arguments(loss: nn.Module) -> dict[str, Any]:
-    """Return the numbers, flags and names that a loss was made with."""
+    """Return the numbers, flags, names and weights of classes that a loss was made with."""
+    given = {**vars(loss), **dict(loss.named_buffers(recurse=False))}
     return {
-        name: value
-        for name, value in vars(loss).items()
-        if not name.startswith("_") and name != "training" and _is_plain(value)
+        name: plain
+        for name, value in given.items()
+        if not name.startswith("_") and name != "training" and (plain := _plain(value)) is not None
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return a number, flag or name as it is, and a few numbers as a list; None for anything else."""
+    if isinstance(value, Tensor) and value.ndim == 1 and 0 < value.numel() <= _MOST_NUMBERS:
+        return value.tolist()
+    return value if _is_plain(value) or isinstance(value, list) else None
 
 
 def _is_plain(value: Any) -> bool:

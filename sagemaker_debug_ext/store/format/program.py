@@ -48,7 +48,7 @@ class LossRecord:
     Args:
         name: Its name, as in names of tensors.
         type: Name of its class or function.
-        arguments: Its numbers, flags and names, such as ``from_logits`` and ``reduction``.
+        arguments: Its numbers, flags and names, such as ``from_logits``, ``reduction`` and the ``weight`` of classes.
         tail: The layers that make its predictions, the last one first, back to the first with weights.
         target_dtype: Dtype of its targets; None if unknown.
         spread_shape: Shape of what it averages, if its targets have spread the predictions, as those of shape (N,)

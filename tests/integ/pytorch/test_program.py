@@ -15,7 +15,7 @@ from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 def test_record_when_model_and_loss_are_registered_then_has_them(tmp_path):
     """Types, sizes, modes and the arguments of the loss are there; how modules follow each other is unknown."""
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5), torch.nn.Linear(3, 2))
-    loss = torch.nn.CrossEntropyLoss(label_smoothing=0.25)
+    loss = torch.nn.CrossEntropyLoss(torch.tensor([1.0, 0.5]), label_smoothing=0.25)
     model[1].eval()
     with smd.Hook(str(tmp_path / "out"), save_config=smd.SaveConfig(save_interval=1)) as hook:
         hook.register_module(model)
@@ -30,11 +30,8 @@ def test_record_when_model_and_loss_are_registered_then_has_them(tmp_path):
         ("2", "Linear", 2, True),
     ]
     (found,) = program.losses
-    assert (found.type, found.arguments["label_smoothing"], found.arguments["reduction"]) == (
-        "CrossEntropyLoss",
-        0.25,
-        "mean",
-    )
+    assert found.type == "CrossEntropyLoss"
+    assert [found.arguments[name] for name in ("label_smoothing", "reduction", "weight")] == [0.25, "mean", [1.0, 0.5]]
     assert [(layer.type, layer.activation, layer.units) for layer in found.tail] == [("Addmm", "linear", 2)]
     assert (found.target_dtype, program.input_dtypes, program.unknown) == ("int64", ("float32",), ())
 

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import kind_by_value
+from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import favours_common, kind_by_value
 from sagemaker_debug_ext.rules.inference.losses import LossObservation
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
@@ -165,3 +165,39 @@ def test_loss_of_keras_when_targets_were_not_saved_then_the_record_decides(
     steps = steps_of([{name: values[name] for name in saved}] * 2)
     issues = run_rule("LossInputMismatch", make_trial(steps, collections=KERAS_COLLECTIONS))
     assert [len(issue.tensors) for issue in issues] == ([1, 1] if fires else [])
+
+
+@pytest.mark.parametrize(
+    ("weight", "fires"),
+    [
+        ([3.0, 1.0], True),
+        ([1.0, 3.0], False),
+        ([1.2, 1.0], False),
+        (None, False),
+        ([], False),
+    ],
+)
+def test_weights_of_classes_must_not_favour_the_common_one(run_rule, monkeypatch, weight, fires):
+    """Weights in the wrong order leave the rare class unlearnt; they are judged once labels have shown frequencies."""
+    loss = LossRecord(name="CrossEntropyLoss", type="CrossEntropyLoss", arguments={"weight": weight})
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    labels = np.array([0] * 16 + [1] * 4)
+    steps = steps_of(loss_tensors(RNG.normal(size=(20, 2)) * 3, labels) for _ in range(20))
+    issues = run_rule("LossInputMismatch", steps)
+    assert fired_at(issues)[:1] == ([14] if fires else [])
+    assert not fires or "the more common they are" in issues[0].message
+
+
+@pytest.mark.parametrize(
+    ("weights", "counts", "expected"),
+    [
+        ([1.0, 2.0, 4.0], [10, 20, 40], True),
+        ([1.0, 2.0, 4.0], [40, 20, 10], False),
+        ([1.0, 4.0, 2.0], [10, 20, 40], False),
+        ([1.0, 1.0, 9.0], [0, 30, 31], False),
+        ([0.0, 1.0], [0, 5], False),
+    ],
+)
+def test_favours_common_when_weights_grow_with_counts_then_holds(weights, counts, expected):
+    """Classes that never come up, or that are about as common, tell nothing."""
+    assert favours_common(weights, np.array(counts)) == expected
