@@ -33,14 +33,16 @@ class _Optimizer:
 
     def look(self) -> bool:
         """Look at the gradient, and return whether it is what it was before."""
-        gradient, before = self.parameter.grad, None if self.gradient is None else self.gradient()
+        gradient = self.parameter.grad
         if gradient is None:
             self.gradient = None
             return False
         version = gradient._version  # noqa: SLF001 - the only way to see that a tensor was written to
-        is_same = gradient is before and version == self.version
+        if self.gradient is not None and self.gradient() is gradient:
+            is_same, self.version = version == self.version, version
+            return is_same
         self.gradient, self.version = weakref.ref(gradient), version
-        return is_same
+        return False
 
 
 class GradientResets:
@@ -50,7 +52,7 @@ class GradientResets:
     """
 
     def __init__(self) -> None:
-        self._optimizers: weakref.WeakKeyDictionary[Optimizer, _Optimizer] = weakref.WeakKeyDictionary()
+        self._optimizers: dict[int, _Optimizer] = {}
 
     def note_backward(self) -> None:
         """Note that a backward pass begins."""
@@ -68,11 +70,12 @@ class GradientResets:
 
         The answer is None at the first update of an optimizer, and if no backward pass has come since the one before.
         """
-        known = self._optimizers.get(optimizer)
+        known = self._optimizers.get(id(optimizer))
         if known is None or known.parameter.grad is None:
             parameter = _first_with_gradient(optimizer)
             if parameter is not None:
-                self._optimizers[optimizer] = started = _Optimizer(parameter)
+                weakref.finalize(optimizer, self._optimizers.pop, id(optimizer), None).atexit = False
+                self._optimizers[id(optimizer)] = started = _Optimizer(parameter)
                 started.look()
             return None
         is_kept = None if not known.num_backward else not known.is_reset

@@ -104,7 +104,7 @@ class ObservedModes:
     def mark(self, module: nn.Module, outputs: Any) -> None:
         """Mark the operations that made the outputs of a pass, so that backward passes through them are told."""
         self._num_marked += 1
-        for output in flatten_tensors(outputs):
+        for output in (outputs,) if type(outputs) is Tensor else flatten_tensors(outputs):
             operation: Any = output.grad_fn  # whose metadata PyTorch's own types do not know
             if operation is not None:
                 operation.metadata[_MARK] = (id(module), self._num_marked)

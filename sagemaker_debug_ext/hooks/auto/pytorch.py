@@ -128,7 +128,8 @@ class AutoHook(Hook):
     def _on_output(self, module: nn.Module, _: tuple[Any, ...], outputs: Any) -> None:
         if current_backward() == NO_BACKWARD:
             self._modes.mark(module, outputs)
-            self._last_shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else ()
+            if self._num_looks < _NUM_LOOKS:
+                self._last_shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else ()
 
     @fail_safe
     def _on_module(
@@ -152,12 +153,13 @@ class AutoHook(Hook):
         if current_backward() == NO_BACKWARD:
             self._modes.note_backward(tensors)
             self._resets.note_backward()
-            self._look_at_loss(tensors)
+            if self._num_looks < _NUM_LOOKS:
+                self._look_at_loss(tensors)
         super()._on_backward(tensors)
 
     def _look_at_loss(self, tensors: Iterable[Any]) -> None:
         """Record a loss of the script's own that goes wrong, if it is among the first."""
-        if not self._last_shape or self._num_looks == _NUM_LOOKS or self._detector is None:
+        if not self._last_shape or self._detector is None:
             return
         self._num_looks += 1
         with never_into_script(functools.partial(_report, "loss")):
