@@ -1,11 +1,13 @@
 """Whether scripts reset gradients between updates: `GradientResets`.
 
 Gradients that nobody has reset are the same object, at the same version, when the next backward pass begins. Only one
-parameter of each optimizer is looked at, and no value is read, so nothing waits for a device.
+parameter of each optimizer is looked at. A reset through ``grad.data`` leaves the version as it is. Such a gradient
+counts as kept if it is not 0, which is read at steps that are saved only.
 """
 
 from __future__ import annotations
 
+import collections
 import weakref
 
 import attrs
@@ -23,6 +25,8 @@ class _Optimizer:
         version: The version of that gradient.
         num_backward: Number of backward passes since the last update.
         is_reset: Whether the gradient was reset before any of these passes.
+        is_unsure: Whether the gradient was the same before one of them, and its values were not read.
+        number: Number among the optimizers of its class, in the order of their first updates.
     """
 
     parameter: Tensor
@@ -30,6 +34,8 @@ class _Optimizer:
     version: int = 0
     num_backward: int = 0
     is_reset: bool = False
+    is_unsure: bool = False
+    number: int = 0
 
     def look(self) -> bool:
         """Look at the gradient, and return whether it is what it was before."""
@@ -53,11 +59,19 @@ class GradientResets:
 
     def __init__(self) -> None:
         self._optimizers: dict[int, _Optimizer] = {}
+        self._num_of_class: collections.Counter[str] = collections.Counter()
 
-    def note_backward(self) -> None:
-        """Note that a backward pass begins."""
+    def note_backward(self, reads_values: bool) -> None:
+        """Note that a backward pass begins.
+
+        Args:
+            reads_values: Whether values of gradients may be read, which waits for the device that holds them.
+        """
         for optimizer in self._optimizers.values():
-            optimizer.is_reset = not optimizer.look() or optimizer.is_reset
+            is_same = optimizer.look()
+            is_kept = is_same and (not reads_values or bool(optimizer.parameter.grad.any()))  # type: ignore[union-attr]
+            optimizer.is_reset = optimizer.is_reset or not is_kept
+            optimizer.is_unsure = optimizer.is_unsure or (is_same and not reads_values)
             optimizer.num_backward += 1
 
     def note_backward_done(self) -> None:
@@ -68,20 +82,32 @@ class GradientResets:
     def note_update(self, optimizer: Optimizer) -> bool | None:
         """Note an update, and return whether its gradients include those of the update before.
 
-        The answer is None at the first update of an optimizer, and if no backward pass has come since the one before.
+        The answer is None at the first update of an optimizer, if no backward pass has come since the one before, and
+        if it takes values that were not read.
         """
         known = self._optimizers.get(id(optimizer))
         if known is None or known.parameter.grad is None:
             parameter = _first_with_gradient(optimizer)
             if parameter is not None:
-                weakref.finalize(optimizer, self._optimizers.pop, id(optimizer), None).atexit = False
-                self._optimizers[id(optimizer)] = started = _Optimizer(parameter)
-                started.look()
+                self._follow(optimizer, parameter)
             return None
-        is_kept = None if not known.num_backward else not known.is_reset
-        known.num_backward, known.is_reset = 0, False
+        is_known = known.num_backward > 0 and (known.is_reset or not known.is_unsure)
+        is_kept = not known.is_reset if is_known else None
+        known.num_backward, known.is_reset, known.is_unsure = 0, False, False
         known.look()
         return is_kept
+
+    def number_of(self, optimizer: Optimizer) -> int:
+        """Return the number of an optimizer among those of its class."""
+        return self._optimizers[id(optimizer)].number
+
+    def _follow(self, optimizer: Optimizer, parameter: Tensor) -> None:
+        name, key = type(optimizer).__name__, id(optimizer)
+        if key not in self._optimizers:
+            weakref.finalize(optimizer, self._optimizers.pop, key, None).atexit = False
+            self._num_of_class[name] += 1
+        self._optimizers[key] = started = _Optimizer(parameter, number=self._num_of_class[name] - 1)
+        started.look()
 
 
 def _first_with_gradient(optimizer: Optimizer) -> Tensor | None:

@@ -6,7 +6,7 @@ gradients, and a backward pass and an update follow.
 
 from __future__ import annotations
 
-import collections
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _REGULAR: Final = 5
 """Number of backward passes, each of a single forward pass, from which on further forward passes are noticed."""
+_MOST_WALKS: Final = 50
+"""Number of backward passes to look at before models that none of them told anything of are left alone."""
 _MARK: Final = "sagemaker_debug_ext_pass"
 """Key of the model and the number of a forward pass in the metadata of the operation that made its output."""
 _MOST: Final = 0.5
@@ -36,8 +38,10 @@ class _Model:
         module: The model.
         is_set_to_train: Whether any pass with gradients since the last update was in training mode.
         num_passes: Number of passes with gradients since the last update.
-        num_forward: Number of passes with gradients since the last backward pass.
-        num_backward: Number of backward passes that each had gone through a single forward pass; None once one did not.
+        num_forward: Number of passes with gradients since the last backward pass through the model.
+        num_backward: Number of backward passes that each went through the last forward pass only; None once one went
+            through others.
+        last_mark: Number of the last pass whose output was marked.
         is_updated: Whether an optimizer has updated it.
         learns_in_evaluation: Whether updates follow passes in evaluation mode.
     """
@@ -47,34 +51,41 @@ class _Model:
     num_passes: int = 0
     num_forward: int = 0
     num_backward: int | None = 0
+    last_mark: int = 0
     is_updated: bool = False
     learns_in_evaluation: bool = False
 
     @property
     def is_regular(self) -> bool:
-        """Whether each backward pass goes through a single forward pass, as far as is known."""
+        """Whether each backward pass goes through the last forward pass only, as far as is known."""
         return (self.num_backward or 0) >= _REGULAR
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the next backward pass tells something new about the model."""
+        return self.num_forward > 0 and self.num_backward is not None and (self.num_forward > 1 or not self.is_regular)
 
 
 class ObservedModes:
     """Tells the mode of each forward pass of a model.
 
     * A pass in evaluation mode trains if an update follows.
-    * A pass without gradients in training mode evaluates, of a model that has been updated, unless it may serve
-      another model, as that of a generator that feeds a discriminator does: if there are several models, only a pass
-      whose output a loss is computed of, and one that follows another pass without gradients, evaluate.
+    * A pass without gradients in training mode evaluates if a loss is computed of what it returns, or if the pass
+      before it had no gradients either, and the model has been updated. Single passes without gradients serve training:
+      those of a generator that feeds a discriminator, and those that make targets.
     * A pass with gradients in training mode evaluates if no backward pass goes through it, of a model whose backward
-      passes go through a single forward pass each. So do the passes in which a policy is asked for actions.
+      passes go through the last forward pass only. So do the passes in which a policy is asked for actions.
 
     What follows is not known when a pass begins. It is taken to be as after the pass before, and corrected later.
     """
 
     def __init__(self) -> None:
         self._models: dict[int, _Model] = {}
-        self._owners: dict[tuple[int, int], float] = {}
+        self._shares: dict[tuple[int, int, int], tuple[weakref.ref[Optimizer], float]] = {}
         self._num_without_gradients = 0
         self._last: _Model | None = None
         self._num_marked = 0
+        self._num_walks = 0
 
     def is_left(self, module: nn.Module) -> bool:
         """Return whether the last pass evaluated, which was taken to train, given that a pass of a model begins."""
@@ -89,8 +100,7 @@ class ObservedModes:
         if not torch.is_grad_enabled():
             self._last = None
             self._num_without_gradients += 1
-            is_first = self._num_without_gradients == 1 and len(self._models) > 1
-            may_serve = is_first or not model.is_updated
+            may_serve = self._num_without_gradients == 1 or not model.is_updated
             return ModeKeys.TRAIN if module.training and may_serve else ModeKeys.EVAL
         self._last = model
         self._num_without_gradients = 0
@@ -103,11 +113,15 @@ class ObservedModes:
 
     def mark(self, module: nn.Module, outputs: Any) -> None:
         """Mark the operations that made the outputs of a pass, so that backward passes through them are told."""
+        model = self._models.get(id(module))
+        if model is None:
+            return
         self._num_marked += 1
         for output in (outputs,) if type(outputs) is Tensor else flatten_tensors(outputs):
             operation: Any = output.grad_fn  # whose metadata PyTorch's own types do not know
             if operation is not None:
                 operation.metadata[_MARK] = (id(module), self._num_marked)
+                model.last_mark = self._num_marked
 
     def note_loss(self) -> bool:
         """Note a loss, and return whether the last pass evaluates, which was taken to train."""
@@ -115,14 +129,22 @@ class ObservedModes:
 
     def note_backward(self, tensors: Iterable[Any]) -> None:
         """Note a backward pass that starts from tensors."""
-        several = [model for model in self._models.values() if model.num_forward > 1 and model.num_backward is not None]
-        num_used = collections.Counter(owner for owner, _ in set(_marks_before(tensors))) if several else {}
+        undecided = [model for model in self._models.values() if model.is_undecided]
+        used: dict[int, set[int]] = {}
+        if undecided:
+            self._num_walks += 1
+            for owner, number in _marks_before(tensors):
+                used.setdefault(owner, set()).add(number)
         for model in self._models.values():
-            if model in several:
-                model.num_backward = _REGULAR if num_used[id(model.module)] == 1 else None
-            elif model.num_forward == 1 and model.num_backward is not None:
-                model.num_backward += 1
-            model.num_forward = 0
+            numbers = used.get(id(model.module), set())
+            if model not in undecided:
+                model.num_forward = 0
+            elif numbers == {model.last_mark}:
+                model.num_backward = (model.num_backward or 0) + 1 if model.num_forward == 1 else _REGULAR
+                model.num_forward = 0
+            elif numbers or self._num_walks > _MOST_WALKS:
+                model.num_backward = None
+                model.num_forward = 0
 
     def note_update(self, optimizer: Optimizer) -> bool:
         """Note an update of parameters, and return whether a model learns from passes in evaluation mode."""
@@ -138,27 +160,27 @@ class ObservedModes:
 
     def _share_of(self, optimizer: Optimizer, module: nn.Module) -> float:
         """Return the fraction of a model that an optimizer has: little of it has that of a new head on a frozen one."""
-        pair = (id(optimizer), id(module))
-        if pair not in self._owners:
+        key = (id(optimizer), sum(len(group["params"]) for group in optimizer.param_groups), id(module))
+        known = self._shares.get(key)
+        if known is None or known[0]() is not optimizer:
             updated = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
             sizes = [(parameter.numel(), id(parameter) in updated) for parameter in module.parameters()]
             num_updated = sum(size for size, is_updated in sizes if is_updated)
-            self._owners[pair] = num_updated / max(sum(size for size, _ in sizes), 1)
-        return self._owners[pair]
+            share = num_updated / max(sum(size for size, _ in sizes), 1)
+            known = self._shares[key] = (weakref.ref(optimizer), share)
+        return known[1]
 
 
 def _marks_before(tensors: Iterable[Any]) -> Iterator[tuple[int, int]]:
     """Yield the marks of the passes that a backward pass from tensors goes through."""
-    waiting: list[Any] = [
-        tensor.grad_fn for tensor in tensors if isinstance(tensor, Tensor) and tensor.grad_fn is not None
-    ]
+    waiting: list[Any] = [tensor.grad_fn for tensor in tensors if isinstance(tensor, Tensor)]
+    waiting = [node for node in waiting if node is not None]
     seen = set(waiting)
     while waiting and len(seen) < _MOST_OPERATIONS:
         node = waiting.pop()
         mark = node.metadata.get(_MARK)
         if mark is not None:
             yield mark
-        else:
-            before = {other for other, _ in node.next_functions if other is not None} - seen
-            seen |= before
-            waiting += before
+        before = {other for other, _ in node.next_functions if other is not None} - seen
+        seen |= before
+        waiting += before

@@ -8,10 +8,12 @@ are wrapped.
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import logging
 import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -45,6 +47,10 @@ wraps_training(__name__)
 _CALL: Final = nn.Module._call_impl.__code__  # noqa: SLF001 - the frame that stands for a call of a module
 _SETTLED_AFTER_CALLS: Final = 100_000
 """Number of consecutive calls of known modules after which no new model or loss is expected."""
+_MOST_LOSSES: Final = 8
+"""Number of losses of one class to capture."""
+_MOST_MODELS: Final = 64
+"""Number of models of one class to capture."""
 _NUM_LOOKS: Final = 3
 """Number of backward passes whose losses are looked at."""
 
@@ -146,13 +152,14 @@ class AutoHook(Hook):
             self._steps.correct_mode(ModeKeys.TRAIN)
         are_kept = self._resets.note_update(optimizer)
         if are_kept is not None and self._records_functions():
-            self._offer_numbered(f"{type(optimizer).__name__}_gradients_kept", torch.tensor(float(are_kept)))
+            name = f"{type(optimizer).__name__}_gradients_kept_{self._resets.number_of(optimizer)}"
+            self._capture_missing(name, torch.tensor(float(are_kept)))
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
         if current_backward() == NO_BACKWARD:
             self._modes.note_backward(tensors)
-            self._resets.note_backward()
+            self._resets.note_backward(reads_values=bool(self._current_plan()))
             if self._num_looks < _NUM_LOOKS:
                 self._look_at_loss(tensors)
         super()._on_backward(tensors)
@@ -208,7 +215,7 @@ class _Finder:
         self._configuration = configuration
         self._hook: AutoHook | None = None
         self._known: set[int] = set()
-        self._kept: list[nn.Module] = []  # keeps known modules alive, so that no other module reuses their id
+        self._num_of_class: collections.Counter[str] = collections.Counter()
         self._num_calls_without_news = 0
         self._pid = os.getpid()
         self._data: tuple[int | None, int] | None = None
@@ -216,7 +223,7 @@ class _Finder:
 
     def look(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """Inspect a module that is about to run."""
-        if id(module) in self._known or not _may_matter(module):
+        if id(module) in self._known or not self._may_matter(module):
             self._num_calls_without_news += 1
             if self._num_calls_without_news == _SETTLED_AFTER_CALLS:
                 self.stop()
@@ -227,10 +234,11 @@ class _Finder:
         if self._hook is not None and self._hook.is_closed:
             self.stop()
             return
-        parts = list(module.modules())
-        self._kept.append(module)
-        is_part = any(id(part) in self._known for part in parts)
-        self._known.update(id(part) for part in parts)
+        parts = {id(part) for part in module.modules()}
+        is_part = not self._known.isdisjoint(parts)
+        self._known |= parts
+        # Other modules may have the same addresses once these are gone.
+        weakref.finalize(module, self._known.difference_update, parts).atexit = False
         if is_part or not (_is_model(module) or _is_loss(module)):
             return
         with never_into_script(functools.partial(_report, type(module).__name__)):
@@ -241,7 +249,19 @@ class _Finder:
                 self._hook = AutoHook.create_from_configuration(self._configuration)
                 if self._data is not None:
                     self._hook.note_data(*self._data)
+            self._num_of_class[type(module).__name__] += 1
             self._hook.join(module, inputs)
+
+    def _may_matter(self, module: nn.Module) -> bool:
+        """Return whether a module may be a model, a loss, or a part of one.
+
+        Modules that the script makes anew for each step are none: dropouts, further losses of a class, whose functions
+        are captured, further copies of a model, and replicas for other devices.
+        """
+        most = _MOST_LOSSES if _is_loss(module) else _MOST_MODELS
+        if self._num_of_class[type(module).__name__] >= most or "_is_replica" in vars(module):
+            return False
+        return bool(module._modules or module._parameters) or _is_loss(module)  # noqa: SLF001 - as `children()`, in no call
 
     def note_loss(
         self,
@@ -291,11 +311,6 @@ def _is_model(module: nn.Module) -> bool:
 
 def _is_loss(module: nn.Module) -> bool:
     return type(module).__name__.lower().endswith("loss")
-
-
-def _may_matter(module: nn.Module) -> bool:
-    """Return whether a module may be a model, a loss or a part of one: not a dropout that is made for a single call."""
-    return bool(module._modules or module._parameters) or _is_loss(module)  # noqa: SLF001 - as `children()`, in no call
 
 
 def install(configure: Callable[[int], HookConfiguration]) -> None:

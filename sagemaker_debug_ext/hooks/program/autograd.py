@@ -49,11 +49,12 @@ _RESHAPING: Final = frozenset(
 )  # fmt: skip
 """Operations that keep the values."""
 _DROPOUT: Final = "Dropout"
-_AVERAGING: Final = frozenset({"Mean", "Sum"})
-_OF_NUMBERS: Final = frozenset(
-    {"Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Sqrt", "Abs", "Log", "Exp", *_AVERAGING}
-)
+_AVERAGING: Final = frozenset({"MeanBackward0", "SumBackward0"})
+"""Operations that make one number of all; those along an axis have other names."""
+_OF_NUMBERS: Final = frozenset({"Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Sqrt", "Abs", "Log", "Exp"})
 """Operations after the one that averages, such as the addition of another loss."""
+_OF_TWO: Final = frozenset({"Add", "Sub", "Rsub", "Mul", "Div"})
+"""Operations that compare answers with targets."""
 _ELEMENTWISE: Final = frozenset(
     {
         "Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Sqrt", "Abs", "Log", "Log1P", "Exp", "Clamp", "Where",
@@ -84,17 +85,28 @@ def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
     if count < 2 or answers[0] != count:
         return ()
     square = (count, count)
-    averaging = (node for node in _walk(loss.grad_fn, _OF_NUMBERS) if _kind(node) in _AVERAGING)
+    averaging = (node for node in _walk(loss.grad_fn, _OF_NUMBERS) if node.name() in _AVERAGING)
     found = (node for node in averaging if tuple(getattr(node, "_saved_self_sym_sizes", ())) == square)
-    return square if any(_comes_from_weights(node) for node in found) else ()
+    return square if any(_compares_with_data(node) for node in found) else ()
 
 
-def _comes_from_weights(averaging: Any) -> bool:
-    """Return whether only operations on single elements lie between the output of weights and an operation."""
-    before = list(_walk(averaging, _ELEMENTWISE | _AVERAGING))
-    of_weights = [node for node in before if _kind(node) in _OF_WEIGHTS]
-    known = _ELEMENTWISE | _AVERAGING | _OF_WEIGHTS
-    return bool(of_weights) and all(_kind(node) in known or _is_parameter(node) for node in before)
+def _compares_with_data(averaging: Any) -> bool:
+    """Return whether an operation averages what operations on single elements make of answers and data.
+
+    Data have no graph, so that each of the operations has only one operand with one. Pairs of answers have two.
+    """
+    node, compares = averaging, False
+    for _ in range(_MOST_OPERATIONS):
+        before = [other for other, _ in node.next_functions if other is not None]
+        if len(before) != 1:
+            return False
+        node = before[0]
+        if _kind(node) in _OF_WEIGHTS:
+            return compares
+        if _kind(node) not in _ELEMENTWISE:
+            return False
+        compares = compares or _kind(node) in _OF_TWO
+    return False
 
 
 def _walk(start: Any, through: frozenset[str]) -> Iterator[Any]:

@@ -18,8 +18,8 @@ class Script:
         self.optimizer = optimizer(self.model.parameters(), lr=0.1)
         self.seen = []
 
-    def backward(self, *others):
-        self.resets.note_backward()
+    def backward(self, *others, reads_values=True):
+        self.resets.note_backward(reads_values)
         output = self.model(torch.ones(4, 3))
         for other in others:
             output = other.model(torch.nn.functional.pad(output, (0, 1)))
@@ -39,6 +39,7 @@ class Script:
         pytest.param(lambda script: script.optimizer.zero_grad(set_to_none=False), False, id="to 0"),
         pytest.param(lambda script: script.model.zero_grad(), False, id="by the model"),
         pytest.param(lambda script: [p.grad.zero_() for p in script.model.parameters()], False, id="by hand"),
+        pytest.param(lambda script: [p.grad.data.zero_() for p in script.model.parameters()], False, id="of data"),
     ],
 )
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
@@ -98,6 +99,25 @@ def test_update_when_no_backward_pass_has_come_then_tells_nothing():
     script.update()
     script.update()
     assert script.seen == [None, None]
+
+
+def test_update_when_values_were_not_read_then_tells_nothing():
+    """At a step that is not saved, a gradient that looks the same may have been reset through its data."""
+    script = Script()
+    for reads_values in (True, True, False, True):
+        script.backward(reads_values=reads_values)
+        script.update()
+    assert script.seen == [None, True, None, True]
+
+
+def test_optimizers_when_of_one_class_then_have_numbers_of_their_own():
+    """Two optimizers are not mixed up, whichever of them makes an update first in a step."""
+    first = Script()
+    second = Script(first.resets)
+    for script in (first, second, second, first):
+        script.backward()
+        script.update()
+    assert [first.resets.number_of(script.optimizer) for script in (first, second)] == [0, 1]
 
 
 def test_resets_when_an_optimizer_is_gone_then_keep_nothing_of_it():

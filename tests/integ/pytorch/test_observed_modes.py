@@ -96,19 +96,34 @@ def test_modes_when_evaluation_keeps_gradients_then_is_evaluation():
 
 
 def test_modes_when_gradients_are_off_in_training_mode_then_is_evaluation():
-    """A single pass is sufficient, because there is no other model that it might serve."""
+    """The first such pass might make targets, or serve another model."""
     script = Script()
     script.train(3)
     with torch.no_grad():
         script.evaluate(3)
     script.train(2)
-    assert "".join(script.seen) == "TTT" + "eee" + "TT"
+    assert "".join(script.seen) == "TTT" + "Tee" + "TT"
+
+
+def test_modes_when_targets_come_from_the_model_itself_then_all_train():
+    """As with labels that a model makes for itself, and with values of a next state, through which nothing returns."""
+    labels, values = Script(), Script()
+    for _ in range(8):
+        with torch.no_grad():
+            labels.forward()
+        labels.outputs.clear()
+        labels.train(1)
+        values.forward()
+        values.forward()
+        del values.outputs[1:]
+        values.backward()
+        values.update()
+    assert set(labels.seen) == set(values.seen) == {"T"}
 
 
 def test_modes_when_a_loss_is_computed_without_gradients_then_is_evaluation():
-    """Of several models, a single pass without gradients evaluates if a loss is computed of what it returns."""
-    script, other = Script(), nn.Linear(3, 2)
-    script.forward(other)
+    """A single pass without gradients evaluates if a loss is computed of what it returns."""
+    script = Script()
     script.train(3)
     assert not script.modes.note_loss()
     with torch.no_grad():

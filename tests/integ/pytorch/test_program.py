@@ -92,7 +92,12 @@ ANSWERS, TARGETS = torch.nn.Linear(3, 1)(torch.ones(5, 3)), torch.arange(5.0)
         pytest.param(lambda a, t: ((a - t) ** 2).mean(), True, id="squares"),
         pytest.param(lambda a, t: torch.sqrt((a - t).abs().sum() / 5) + 2, True, id="of a sum"),
         pytest.param(lambda a, t: 0.1 * a.norm() - (a.sigmoid().log() * t).mean(), True, id="one of two"),
-        pytest.param(lambda a, t: ((a - t) ** 2).mean(0).sum(), True, id="axis by axis"),
+        pytest.param(
+            lambda a, t: -((a.view(-1) - ((a.view(-1).exp() * (t >= t[:, None])).sum(1)).log()) * t).mean(),
+            False,
+            id="risk sets",
+        ),
+        pytest.param(lambda a, t: (a.view(-1, 1) - a.view(1, -1)).sigmoid().log().mean(), False, id="ranks"),
         pytest.param(lambda a, t: ((a.squeeze(1) - t[:, None]) ** 2).mean(), True, id="the other way round"),
         pytest.param(lambda a, t: ((a - t[:, None]) ** 2).mean(), False, id="sound"),
         pytest.param(lambda a, t: ((a.squeeze(1) - t) ** 2).mean(), False, id="sound without the axis"),

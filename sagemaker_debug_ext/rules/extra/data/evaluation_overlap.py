@@ -94,14 +94,14 @@ class EvaluationOverlap(TensorRule):
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
         self._waiting: dict[str, list[Sequence[bytes]]] = collections.defaultdict(list)
         self._last_batch: dict[str, set[bytes]] = {}
-        self._is_partial = False
+        self._num_partial: collections.Counter[str] = collections.Counter()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of evaluation samples that training has seen."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
         samples = view.statistic(name, sample_hashes)
-        if samples is None or self._has_other_labels(view, len(samples)):
+        if samples is None or self._has_other_labels(view, name, len(samples)):
             return None
         if view.mode is ModeKeys.EVAL:
             is_whole_set = len(self._wholes[name]) == 1 and self._wholes[name][samples] > 1
@@ -112,15 +112,15 @@ class EvaluationOverlap(TensorRule):
         self._learn(view, name, samples)
         return found
 
-    def _has_other_labels(self, view: StepView, num_samples: int) -> bool:
-        """Return whether training has given labels of a part of the samples of any batch only, as of a graph's nodes.
+    def _has_other_labels(self, view: StepView, name: str, num_samples: int) -> bool:
+        """Return whether training gives labels of a part of the samples only, as of a graph's nodes, at most steps.
 
         Then evaluation uses labels of others, although the model gets the same samples.
         """
-        if view.mode is ModeKeys.TRAIN and not self._is_partial:
+        if view.mode is ModeKeys.TRAIN:
             sizes = [len(loss.targets) for loss in observed_losses(view) if loss.num_classes is not None]
-            self._is_partial = any(1 < size < num_samples for size in sizes)
-        return self._is_partial
+            self._num_partial[name] += 1 if any(1 < size < num_samples for size in sizes) else -1
+        return self._num_partial[name] > 0
 
     def _learn(self, view: StepView, name: str, samples: tuple[bytes, ...]) -> None:
         """Note the samples of a training step."""

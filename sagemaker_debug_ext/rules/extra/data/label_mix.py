@@ -175,7 +175,7 @@ class LabelMix(BuiltinRule):
             f"Class {missing[0]} never comes up among the {seen.total.total()} labels of {name!r} so far, although "
             f"the output has {num_classes} classes; {len(missing)} classes are missing in total"
         )
-        if _are_at_an_end(missing, num_classes) and view.trial.steps(mode=ModeKeys.EVAL):
+        if _are_at_an_end(missing, num_classes) and self._is_evaluation_unknown(view):
             text = f"{text}, all at one end, {SORTED_SPLIT} into training and evaluation"
         text = f"{text}."
         evaluated = [number for number in missing if number in self._evaluated.get(name, ())]
@@ -185,6 +185,10 @@ class LabelMix(BuiltinRule):
                 f"{len(evaluated)} classes do so."
             )
         return [self.found(view, text, tensors=[name], value=len(missing), threshold=0)]
+
+    def _is_evaluation_unknown(self, view: StepView) -> bool:
+        """Return whether there is an evaluation whose labels were not saved."""
+        return not self._evaluated and bool(view.trial.steps(mode=ModeKeys.EVAL))
 
     def _rare(self, view: StepView, name: str, labels: Array) -> list[Issue]:
         """Evaluate the labels that boosted trees save unchanged at each round."""

@@ -46,6 +46,8 @@ TOO_SMALL: Final = 1e-6
 LEAST_FALL: Final = 0.9
 """Fraction of its first value below which the latest value of a sum must lie."""
 FEWEST_SUMMED: Final = 8
+MOST_LOOKS: Final = 5
+"""Number of steps at which outputs of the model are read."""
 FEWEST_LABELS: Final = 300
 """Number of labels from which on the frequencies of classes are known."""
 MORE_COMMON: Final = 2
@@ -333,6 +335,7 @@ class LossInputMismatch(TensorRule):
         self._sums: dict[str, _Sums] = {}
         self._pending = DeferredMeasurements()
         self._problems: dict[str, str] = {}
+        self._num_looks: collections.Counter[str] = collections.Counter()
         self._counts: dict[str, npt.NDArray[np.int64]] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -392,7 +395,9 @@ class LossInputMismatch(TensorRule):
 
     def _problem_of_output(self, view: StepView, name: str) -> str:
         """Return the problem of an output of the model, whatever the loss is; empty if there is none."""
-        value = view.value(name)
+        self._num_looks[name] += 1
+        is_only_one = len(view.selected(self._outputs)) == 1  # another one may be weights of attention over samples
+        value = view.value(name) if is_only_one and self._num_looks[name] <= MOST_LOOKS else None
         if value is not None and adds_up_over_samples(value):
             return OVER_SAMPLES
         return problem_of_own_loss(self.base_trial.program)

@@ -1,0 +1,116 @@
+"""Sound scripts whose passes, gradients and losses look unusual are accused of nothing by what `run` sees of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sagemaker_debug_ext.rules import evaluate
+from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.recommended import recommended_rules
+from sagemaker_debug_ext.trials import create_trial
+from support.scripts import run_captured
+
+START = """
+import gc
+import torch
+from torch import nn
+from torch.nn import functional
+torch.manual_seed(0)
+x = torch.randn(640, 6)
+y = (x[:, 0] * x[:, 1] > 0).long()
+def net(units, *last):
+    return nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, units), *last)
+model = net(2)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+batches = [batch for _ in range(3) for batch in torch.randperm(640).split(32)]
+"""
+
+NEW_LOSSES = """
+for batch in batches:
+    optimizer.zero_grad()
+    nn.CrossEntropyLoss()(model(x[batch]), y[batch]).backward()
+    optimizer.step()
+assert sum(type(thing) is nn.CrossEntropyLoss for thing in gc.get_objects()) < 20
+"""
+
+OWN_LABELS = """
+for batch, other in zip(batches, reversed(batches)):
+    with torch.no_grad():
+        labels = model(x[other]).argmax(1)
+    optimizer.zero_grad()
+    loss = functional.cross_entropy(model(x[batch]), y[batch])
+    (loss + 0.1 * functional.cross_entropy(model(x[other]), labels)).backward()
+    optimizer.step()
+"""
+
+VALUES_OF_NEXT_STATES = """
+model = net(1)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for batch, other in zip(batches, reversed(batches)):
+    values, following = model(x[batch])[:, 0], model(x[other])[:, 0].detach()
+    optimizer.zero_grad()
+    functional.mse_loss(values, x[batch].sum(1) + 0.1 * following).backward()
+    optimizer.step()
+"""
+
+RISKS = """
+model = net(1)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+times = torch.exp(-x[:, 0])
+for batch in batches:
+    risk, at_risk = model(x[batch]).reshape(-1), times[batch] >= times[batch][:, None]
+    optimizer.zero_grad()
+    (-(risk - torch.log((torch.exp(risk) * at_risk).sum(1))).mean()).backward()
+    optimizer.step()
+"""
+
+RESETS_OF_DATA = """
+for batch in batches:
+    functional.cross_entropy(model(x[batch]), y[batch]).backward()
+    optimizer.step()
+    for parameter in model.parameters():
+        parameter.grad.data.zero_()
+"""
+
+TWO_OPTIMIZERS = """
+class Head(nn.Sequential):
+    pass
+head = Head(nn.Linear(2, 1))
+second = torch.optim.Adam(head.parameters(), lr=1e-3)
+for batch in batches:
+    optimizer.zero_grad()
+    {reset}
+    functional.binary_cross_entropy_with_logits(head(model(x[batch]))[:, 0], y[batch].float()).backward()
+    optimizer.step()
+    second.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "causes"),
+    [
+        pytest.param(NEW_LOSSES, [], id="a loss made anew for each step"),
+        pytest.param(OWN_LABELS, [], id="labels that the model makes for itself"),
+        pytest.param(VALUES_OF_NEXT_STATES, [], id="values of next states"),
+        pytest.param(RISKS, [], id="risks of pairs"),
+        pytest.param(RESETS_OF_DATA, [], id="gradients reset through their data"),
+        pytest.param(TWO_OPTIMIZERS.format(reset="second.zero_grad()"), [], id="two optimizers of a class"),
+        pytest.param(TWO_OPTIMIZERS.format(reset=""), ["gradients not reset"], id="one of them without resets"),
+    ],
+)
+def test_run_when_a_script_is_unusual_then_only_faults_are_named(script, causes, tmp_path, monkeypatch):
+    """Rules about modes, resets, losses and overlap read what `run` notes, and saves every step of."""
+    (tmp_path / "train.py").write_text(START + script)
+    settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
+    (tmp_path / "hook.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    done = run_captured(tmp_path / "train.py")
+    assert done.returncode == 0, done.stderr
+    trial = create_trial(str(tmp_path / "out"))
+    names = ("EvaluationOverlap", "FrozenParameters", "GradientsNotReset", "LossInputMismatch", "TrainEvalMixup")
+    rules = recommended_rules(trial)
+    issues = evaluate({name: rules[name] for name in names}, trial).run()
+    assert [cause.name for cause in likely_causes(issues)] == causes, issues
+    assert len(trial.tensor_names(collection="losses")) > 0
