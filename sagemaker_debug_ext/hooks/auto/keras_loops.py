@@ -7,6 +7,7 @@ stays as it is, so that training rounds as ever.
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable
 from typing import Any, Final
@@ -27,11 +28,17 @@ LOSS_FUNCTIONS: Final = (
 
 @attrs.define(eq=False)
 class _LastCall:
-    """The last call of a model: the model, whether it was told to train, and the identity of what it returned."""
+    """The last call of a model.
+
+    Args:
+        model: The model.
+        trains: Whether it was told to train; None if unknown.
+        output: What it returned; None if that cannot be told from others.
+    """
 
     model: weakref.ref[Any]
-    trains: bool
-    output: int
+    trains: bool | None
+    output: weakref.ref[Any] | None
 
 
 class LoopWatcher:
@@ -46,14 +53,13 @@ class LoopWatcher:
         self._find_hook = find_hook
         self._is_eager = is_eager
         self._last: _LastCall | None = None
-        self._described: set[Any] = set()
         self._num_losses = 0
         self._num_models = 0
 
     def wrap_model(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of the call of a model that notes whether it is told to train.
+        """Return a wrapper of the call of a model that notes whether the outermost model is told to train.
 
-        In eager code, the wrapper has the inputs and outputs of the outermost model saved.
+        In eager code, the wrapper has the inputs and outputs of that model saved.
         """
 
         @functools.wraps(call)
@@ -63,13 +69,13 @@ class LoopWatcher:
                 outputs = call(model, *args, **kwargs)
             finally:
                 self._num_models -= 1
-            hook = self._find_hook()
+            hook = None if self._num_models else self._find_hook()
             if hook is not None:
-                if not self._num_models and args and self._is_eager():
+                if args and self._is_eager():
                     hook.save_tape_logs(args[0], outputs)
                 told = kwargs.get("training", args[1] if len(args) > 1 else None)
-                self._last = _LastCall(weakref.ref(model), isinstance(told, (bool, int)) and bool(told), id(outputs))
-                self._describe(hook, self._last, None)
+                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs))
+                hook.note_loop(model, LoopCall(self._last.trains, None))
             return outputs
 
         return called
@@ -102,16 +108,28 @@ class LoopWatcher:
 
     def _note_loss(self, predictions: Any, make: Callable[[Any], LoopLoss], of: Any) -> None:
         hook, last = self._find_hook(), self._last
-        if hook is not None and last is not None and last.output == id(predictions):
-            self._describe(hook, last, make(of))
-
-    def _describe(self, hook: KerasHook, last: _LastCall, loss: LoopLoss | None) -> None:
-        """Record the program, once for each way of calling the model and each loss."""
+        if hook is None or last is None or last.output is None or last.output() is not predictions:
+            return
         model = last.model()
-        key = (id(model), last.trains, None if loss is None else loss.type)
-        if model is not None and key not in self._described:
-            self._described.add(key)
-            hook.describe_loop(model, LoopCall(last.trains, loss))
+        if model is not None:
+            hook.note_loop(model, LoopCall(last.trains, make(of)))
+
+
+def _trains(model: Any, told: Any) -> bool | None:
+    """Return whether a model is told to train, by an argument or by the default of its method; None if unknown."""
+    if told is None:
+        parameter = inspect.signature(type(model).call).parameters.get("training")
+        default = parameter.default if parameter is not None else None
+        return default if isinstance(default, bool) else False
+    return bool(told) if isinstance(told, (bool, int)) else None
+
+
+def _reference(outputs: Any) -> weakref.ref[Any] | None:
+    """Return a weak reference to a tensor; None for anything that has none, such as a list of tensors."""
+    try:
+        return weakref.ref(outputs)
+    except TypeError:
+        return None
 
 
 def install(watcher: LoopWatcher, namespace: Any) -> None:

@@ -219,11 +219,15 @@ class CustomLoopHook(TensorHook):
                 path_of=self._path_of,
                 get_collection=self.get_collection,
                 guard=self._guarded,
+                note_sources=self._note_sources,
             )
             self._tapes = TapeCapture(access)
             for model in self._registered:
                 self._tapes.add_model(model)
         return self._tapes
+
+    def _note_sources(self, sources: Iterable[Any]) -> None:
+        """Note what a loop differentiates by."""
 
     def _detach(self) -> None:
         if self._tapes is not None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 import logging
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+import attrs
 import keras
 import numpy as np
 
@@ -78,6 +79,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
         self._has_told: set[str] = set()
         self._has_new_dtypes = False
+        self._is_fitted = False
+        self._described_loops: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
+        self._loop_calls: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._dtypes: weakref.WeakKeyDictionary[Any, BatchDtypes] = weakref.WeakKeyDictionary()
         CustomLoopHook.__init__(self, *args, **kwargs)
 
@@ -200,6 +204,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._forget_names()
         model = self.model
         if phase is Phase.TRAIN:
+            self._is_fitted = True
             self._describe_program(model)
         if not self._can_record():
             self._warn_about("the steps are compiled by PyTorch")
@@ -239,11 +244,26 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._dispatcher.describe_program(keras_program(plain, names, dtypes=dtypes))
 
     @fail_safe
-    def describe_loop(self, model: Any, call: LoopCall) -> None:
-        """Record a model that a custom loop trains, and how it calls it."""
-        with never_into_script(_not_described):
-            names = {id(layer): name for name, layer in layers_of(model)}
-            self._dispatcher.describe_program(keras_program(model, names, loop=call))
+    def note_loop(self, model: Any, call: LoopCall) -> None:
+        """Note how a custom loop calls a model, which may train it, or only look at it."""
+        if not self._is_fitted:
+            known = self._loop_calls.get(model)
+            self._loop_calls[model] = (
+                call if call.loss is not None or known is None else attrs.evolve(known, trains=call.trains)
+            )
+
+    def _note_sources(self, sources: Iterable[Any]) -> None:
+        """Record a model whose variables a custom loop differentiates by, and how the loop calls it."""
+        wanted = {id(source) for source in sources}
+        for model, call in [] if self._is_fitted else list(self._loop_calls.items()):
+            if self._described_loops.get(model) == call:
+                continue
+            variables = model.trainable_variables
+            if any(id(variable) in wanted or id(getattr(variable, "value", None)) in wanted for variable in variables):
+                self._described_loops[model] = call
+                with never_into_script(_not_described):
+                    names = {id(layer): name for name, layer in layers_of(model)}
+                    self._dispatcher.describe_program(keras_program(model, names, loop=call))
 
     def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any) -> None:
         """Note the dtypes of a training batch; the end of the step describes them, because no graph is built then."""

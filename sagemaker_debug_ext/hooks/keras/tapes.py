@@ -47,6 +47,7 @@ class HookAccess(NamedTuple):
         path_of: Returns the name of a variable.
         get_collection: Returns a collection.
         guard: Calls a function and suppresses its errors.
+        note_sources: Notes what a loop differentiates by.
     """
 
     begin: Callable[[], Any]
@@ -57,6 +58,7 @@ class HookAccess(NamedTuple):
     path_of: Callable[[Any], str]
     get_collection: Callable[[str], Any]
     guard: Callable[..., Any]
+    note_sources: Callable[[Iterable[Any]], None]
 
 
 @attrs.define(eq=False)
@@ -229,6 +231,7 @@ class TapeCapture:
         names = ["loss"] if len(losses) == 1 else [f"loss_{index}" for index in range(len(losses))]
         found = {name: _dense(loss) for name, loss in zip(names, losses, strict=True)}
         flat_sources = tf.nest.flatten(sources)
+        self._hook.note_sources(flat_sources)
         found |= self._name_gradients(tf.nest.flatten(gradients), flat_sources)
         known = {id(source): source for source in flat_sources if is_variable(source) and not _is_whole(source)}
         known |= {id(variable): variable for model in self._models for variable in model.trainable_variables}

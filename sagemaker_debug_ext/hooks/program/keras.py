@@ -48,11 +48,11 @@ class LoopCall:
     """How a custom loop calls a model.
 
     Args:
-        trains: Whether it tells the model to train.
+        trains: Whether it tells the model to train; None if unknown.
         loss: The loss of what the model returns; None if unknown.
     """
 
-    trains: bool
+    trains: bool | None
     loss: LoopLoss | None
 
 

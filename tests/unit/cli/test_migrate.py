@@ -62,7 +62,7 @@ def test_migrate_when_a_name_is_gone_then_exits_with_one(folder, capsys):
     (folder / "broken.py").write_text("print 'x'\n")
     assert main(["migrate", str(folder), "--json"]) == 1
     files = {os.path.basename(entry["path"]): entry for entry in json.loads(capsys.readouterr().out)["files"]}
-    assert "use sagemaker_debug_ext.store.format.keys" in files["gone.py"]["findings"][0]["text"]
+    assert "use create_trial of sagemaker_debug_ext.trials" in files["gone.py"]["findings"][0]["text"]
     assert files["gone.py"]["changes"] == [{"line": 1, "old": "smdebug", "new": "sagemaker_debug_ext"}]
     assert "not Python" in files["broken.py"]["findings"][0]["text"]
 
