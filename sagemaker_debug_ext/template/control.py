@@ -9,6 +9,7 @@ event and finally moves it to the dead-letter queue.
 """
 
 import base64
+import datetime as dt
 import hashlib
 import json
 import os
@@ -24,7 +25,7 @@ KMS_VARIABLE = "SAGEMAKER_DEBUG_EXT_KMS_KEY_ID"
 WATCHER = re.compile(r".+-watch-[0-9a-f]{8}(?:-(?P<number>\d+))?")
 FINAL = ("Completed", "Failed", "Stopped")
 OPEN = ("InProgress", "Stopping")
-MAX_WATCHERS = 3  # of which each has failed
+MAX_WATCHERS = 3  # number from which a watcher that fails is the last; those that have handed over count, too
 MAX_SECONDS = 777_600  # of a processing job
 DEFAULT_INSTANCE = "ml.t3.medium"
 
@@ -90,7 +91,7 @@ def _watcher_changed(watcher: str, status: str) -> dict[str, str]:
     state = None if spec is None else _status_of(job, spec)
     if spec is None or not _is_open(state):
         return _conclude(watcher, "left alone: all rules have ended")
-    if state is None or state["watcher"]["phase"] != "handover":
+    if status != "Completed" or not _has_handed_over(state, description["CreationTime"]):
         if status != "Failed" or job["TrainingJobStatus"] != "InProgress":
             return _conclude(watcher, f"left alone: it is {status}")
         if number >= MAX_WATCHERS:
@@ -171,6 +172,13 @@ def _status_of(job: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any] | No
     if spec.get("ship") == "checkpoint":
         root = f"{job['CheckpointConfig']['S3Uri'].rstrip('/')}/sagemaker_debug_ext"
     return _read(f"{root.rstrip('/')}/{job['TrainingJobName']}/self-managed/status.json")
+
+
+def _has_handed_over(state: dict[str, Any] | None, created_at: dt.datetime) -> bool:
+    """Return whether a watcher created at a time has handed over; what is older is the status of the one before."""
+    if state is None or state["watcher"]["phase"] != "handover":
+        return False
+    return dt.datetime.fromisoformat(state["watcher"]["started_at"]) >= created_at
 
 
 def _is_open(state: dict[str, Any] | None) -> bool:

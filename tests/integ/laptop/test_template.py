@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib.util
 import json
 import re
@@ -132,6 +133,56 @@ def test_function_when_it_may_not_stop_then_fails(stub):
     describe(stub, "InProgress")
     with pytest.raises(botocore.exceptions.ClientError, match="AccessDenied"):
         control.handler(event(StopRequested=True), None)
+
+
+CREATED = dt.datetime(2026, 11, 23, 12, tzinfo=dt.timezone.utc)
+BEFORE, AFTER = (CREATED + dt.timedelta(minutes=minutes) for minutes in (-90, 5))
+
+
+@pytest.mark.parametrize(
+    ("number", "watcher_status", "job_status", "started_at", "outcome"),
+    [
+        (2, "Completed", "InProgress", AFTER, "watched: by digits-1-watch-00000000-3"),
+        (9, "Completed", "Completed", AFTER, "watched: by digits-1-watch-00000000-10"),
+        (2, "Failed", "InProgress", BEFORE, "watched: by digits-1-watch-00000000-3"),
+        (3, "Failed", "InProgress", BEFORE, "left alone: it is watcher 3 that has failed"),
+        (2, "Failed", "Completed", BEFORE, "left alone: it is Failed"),
+        (2, "Stopped", "InProgress", BEFORE, "left alone: it is Stopped"),
+        (2, "Stopped", "InProgress", AFTER, "left alone: it is Stopped"),
+        (2, "Completed", "InProgress", BEFORE, "left alone: it is Completed"),
+    ],
+)
+def test_function_when_a_watcher_ends_then_the_handover_of_the_one_before_starts_nothing(
+    stub, monkeypatch, number, watcher_status, job_status, started_at, outcome
+):
+    """The phase stays in the status until the next watcher reports, which one that fails at once never does."""
+    watcher = {"phase": "handover", "started_at": started_at.isoformat()}
+    rules = [{"RuleEvaluationStatus": "InProgress"}]
+    monkeypatch.setattr(control, "_read", lambda _: {"watcher": watcher, "rules": rules})
+    members = self_managed_request(
+        {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+        rules=[Rule.sagemaker(rule_configs.overfit())],
+        self_managed=SelfManaged(place="processing", rule_image_uri="my/rules:1"),
+    )
+    name, role = f"digits-1-watch-00000000-{number}", "arn:aws:iam::123456789012:role/Trainer"
+    arguments = {"ImageUri": "my/rules:1", "ContainerArguments": ["--job", "digits-1"]}
+    cluster = {"InstanceCount": 1, "InstanceType": "ml.t3.medium", "VolumeSizeInGB": 10}
+    watching = {
+        "ProcessingJobName": name,
+        "ProcessingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:processing-job/digits-1",
+        "ProcessingJobStatus": watcher_status,
+        "ProcessingResources": {"ClusterConfig": cluster},
+        "AppSpecification": arguments,
+        "CreationTime": CREATED,
+    }
+    stub.add_response("describe_processing_job", watching, {"ProcessingJobName": name})
+    training = {**REQUIRED, "TrainingJobStatus": job_status, "RoleArn": role, "Environment": members["Environment"]}
+    stub.add_response("describe_training_job", training, {"TrainingJobName": "digits-1"})
+    if outcome.startswith("watched"):
+        stub.add_response("create_processing_job", {"ProcessingJobArn": watching["ProcessingJobArn"]})
+    detail = {"ProcessingJobName": name, "ProcessingJobStatus": watcher_status}
+    found = control.handler({"source": "aws.sagemaker", "detail": detail}, None)["Outcome"]
+    assert re.sub("watch-[0-9a-f]{8}", "watch-00000000", found).startswith(outcome)
 
 
 @needs_torch
