@@ -30,27 +30,36 @@ class _DescribedJob:
         """Do nothing: the watcher stops jobs of SageMaker by their names."""
 
 
-def watch_here(spec: JobSpec, description: Mapping[str, Any], describe: Callable[[], Mapping[str, Any]] | None) -> None:
+def watch_here(
+    spec: JobSpec,
+    description: Mapping[str, Any],
+    describe: Callable[[], Mapping[str, Any]] | None,
+    *,
+    has_ended: bool = False,
+) -> None:
     """Evaluate the rules of a job in this process until they have ended, unless another watcher does.
 
     Args:
         spec: The settings of the job, with the locations that are read here.
         description: The description of the job.
         describe: Describes the job anew; None if nobody does.
+        has_ended: Whether the job has ended, if its status is unknown. Its trial is marked as ended then.
 
     Raises:
         SMDebugRuntimeError: Another watcher has taken over.
         SMDebugValueError: The job ships its tensors at its end, which has not come.
     """
     name = str(description["TrainingJobName"])
-    has_ended = description["TrainingJobStatus"] in (*FINAL_JOB_STATUSES, UNKNOWN_STATUS)
-    if spec.ship == "end" and description["TrainingJobStatus"] != UNKNOWN_STATUS:
+    is_known = description["TrainingJobStatus"] != UNKNOWN_STATUS
+    if is_known:
+        has_ended = description["TrainingJobStatus"] in FINAL_JOB_STATUSES
+    if spec.ship == "end" and is_known:
         if not has_ended:
             raise SMDebugValueError(f"job must have ended, because it ships its tensors then (got {name!r})")
         unpack_trial(spec, description)
 
     def follow(watcher: Watcher) -> None:
-        if describe is not None and not has_ended:
+        if describe is not None and is_known and not has_ended:
             follow_job(_DescribedJob(describe), watcher)
 
     exit_code = watch(spec, name, place="here", has_ended_training=has_ended, watch_parent=follow)

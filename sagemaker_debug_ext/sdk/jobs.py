@@ -328,10 +328,14 @@ class TrainingJob:
             sleep(wait)
             job = job.refresh()
 
-    def watch(self) -> TrainingJob:
+    def watch(self, *, has_ended: bool = False) -> TrainingJob:
         """Evaluate the rules of a self-managed job in this process until they have ended, unless another watcher does.
 
         A job that has ended is evaluated as a whole. Actions that were carried out are not repeated.
+
+        Args:
+            has_ended: Whether a job of which only the folder is known has ended, so that its trial is marked as ended
+                if its hook did not. Otherwise such a job is followed until its trial ends. All other jobs tell so.
 
         Returns:
             The job with its current state.
@@ -350,7 +354,7 @@ class TrainingJob:
             )
         if key := (self._description.get("Environment") or {}).get(KMS_VARIABLE):
             os.environ.setdefault(KMS_VARIABLE, key)
-        watch_here(spec, self._description, self._describe)
+        watch_here(spec, self._description, self._describe, has_ended=has_ended)
         return self.refresh()
 
     def trial(self, **arguments: Any) -> Trial:

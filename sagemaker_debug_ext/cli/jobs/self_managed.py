@@ -84,7 +84,7 @@ def add_parser(commands: Any) -> None:
         parts, "template", "Print a CloudFormation template for self-managed jobs.", run_template, description=_TEMPLATE
     )
     watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
-    watch.add_argument("job", metavar="JOB", help="name of a training job")
+    watch.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
 
 
 _ENV: Final = (
@@ -104,7 +104,8 @@ _TEMPLATE: Final = (
     "topic for messages, and the policies of training jobs, watchers and readers. Self-managed jobs work without it."
 )
 _WATCH: Final = (
-    "Evaluate the rules of a running or ended job on this machine, unless another watcher does. "
+    "Evaluate the rules of a running or ended job on this machine, unless another watcher does. A job that is given by "
+    "its folder is followed until its trial ends; use resume if it was killed. "
     "Exit status: 1 if a rule has found an issue."
 )
 
@@ -202,12 +203,12 @@ def run_resume(arguments: argparse.Namespace) -> int:
         raise SMDebugValueError(
             f"JOB must be a job that has ended (got {job.name!r}, which is {job.status}); use watch"
         )
-    return _watch(job)
+    return _watch(job, has_ended=True)
 
 
-def _watch(job: TrainingJob) -> int:
+def _watch(job: TrainingJob, *, has_ended: bool = False) -> int:
     try:
-        rules = job.watch().rules
+        rules = job.watch(has_ended=has_ended).rules
     except SMDebugRuntimeError as error:
         _output.say(str(error))
         return 2

@@ -10,12 +10,13 @@ import pytest
 
 from sagemaker_debug_ext import Rule, StopTraining, rule_configs, self_managed_request
 from sagemaker_debug_ext.cli.main import main
-from sagemaker_debug_ext.config.job_spec import decode_job_spec, encode_job_spec
+from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec, encode_job_spec
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests.self_managed import spec_of_members
 from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger, debugger_request, set_default_mode
 from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.job_end import has_ended
 from support.aws import recorded_requests
 
 RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]
@@ -316,3 +317,23 @@ def test_command_show_when_there_are_no_settings_then_says_how_to_set_them(capsy
     """In one sentence."""
     assert main(["self-managed", "show"]) == 2
     assert "self-managed env" in capsys.readouterr().err
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of a job without rules, which SageMaker does not describe; its hook has marked no end."""
+    spec = JobSpec(hook={"S3OutputPath": str(tmp_path), "LocalPath": str(tmp_path)}, ship="folder")
+    state = tmp_path / "digits-1" / "self-managed"
+    state.mkdir(parents=True)
+    (state / "spec.json").write_text(spec.to_json())
+    return tmp_path / "digits-1"
+
+
+def test_watch_when_only_the_folder_is_known_then_the_trial_is_not_marked_as_ended(folder, capsys):
+    """The job may still run; only `resume`, or the caller, says that it has ended."""
+    trial = open_backend(str(folder / "debug-output"))
+    TrainingJob.describe(str(folder)).watch()
+    assert main(["self-managed", "watch", str(folder)]) == 0
+    assert not has_ended(trial)
+    assert main(["self-managed", "resume", str(folder)]) == 0
+    assert has_ended(trial)
