@@ -17,11 +17,11 @@ STOPS: Final = ("direct", "events", "cooperative", "off")
 
 _PLACES_OF_SHIP: Final = {
     "s3": PLACES,
-    "folder": tuple(place for place in PLACES if place != "processing"),
+    "folder": ("container", "pod", "actor"),
     "checkpoint": ("container", "here", "processing"),
     "end": ("here",),
 }
-"""The places whose watchers reach what a hook has written."""
+"""The places whose watchers reach what a hook has written, and with ``folder`` copy it to S3."""
 
 
 def _is_one_of(allowed: tuple[str, ...]) -> Any:
@@ -113,7 +113,7 @@ class SelfManaged:
         if self.place not in places:
             raise SMDebugValueError(
                 f"SelfManaged.place must be {' or '.join(places)} with ship={self.ship!r}, because watchers elsewhere "
-                f"cannot read what the hook writes (got {self.place!r})"
+                f"cannot read or copy what the hook writes (got {self.place!r})"
             )
         for name in ("rule_image_uri", "rule_instance_type", "rule_role_arn"):
             if getattr(self, name) is not None and self.place != "processing":

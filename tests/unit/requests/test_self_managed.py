@@ -240,7 +240,12 @@ def test_settings_when_no_channel_can_carry_them_then_nothing_is_uploaded(member
         (
             {"ship": "folder", "place": "processing"},
             SMDebugValueError,
-            "place must be container or here or pod or actor with ship='folder', .*'processing'",
+            "place must be container or pod or actor with ship='folder', .*'processing'",
+        ),
+        (
+            {"ship": "folder", "place": "here"},
+            SMDebugValueError,
+            "place must be container or pod or actor with ship='folder', .*'here'",
         ),
         ({"ship": "checkpoint", "place": "pod"}, SMDebugValueError, "container or here or processing with ship='check"),
         ({"ship": "end"}, SMDebugValueError, "place must be here with ship='end', .*'container'"),
