@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.sdk._job_output import unpack_trial
 from sagemaker_debug_ext.sdk.self_managed import UNKNOWN_STATUS
@@ -28,6 +31,22 @@ class _DescribedJob:
 
     def stop(self) -> None:
         """Do nothing: the watcher stops jobs of SageMaker by their names."""
+
+
+@contextlib.contextmanager
+def _key_of(description: Mapping[str, Any]) -> Iterator[None]:
+    """Let all that this process writes to S3 be encrypted with the key that a job names, for the time of the block."""
+    key = (description.get("Environment") or {}).get(KMS_VARIABLE)
+    before = os.environ.get(KMS_VARIABLE)
+    if key:
+        os.environ[KMS_VARIABLE] = key
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[KMS_VARIABLE] = before
+        elif key:
+            del os.environ[KMS_VARIABLE]
 
 
 def watch_here(
@@ -53,15 +72,17 @@ def watch_here(
     is_known = description["TrainingJobStatus"] != UNKNOWN_STATUS
     if is_known:
         has_ended = description["TrainingJobStatus"] in FINAL_JOB_STATUSES
-    if spec.ship == "end" and is_known:
-        if not has_ended:
-            raise SMDebugValueError(f"job must have ended, because it ships its tensors then (got {name!r})")
-        unpack_trial(spec, description)
+    must_unpack = spec.ship == "end" and is_known
+    if must_unpack and not has_ended:
+        raise SMDebugValueError(f"job must have ended, because it ships its tensors then (got {name!r})")
 
     def follow(watcher: Watcher) -> None:
         if describe is not None and is_known and not has_ended:
             follow_job(_DescribedJob(describe), watcher)
 
-    exit_code = watch(spec, name, place="here", has_ended_training=has_ended, watch_parent=follow)
+    with _key_of(description):
+        if must_unpack:
+            unpack_trial(spec, description)
+        exit_code = watch(spec, name, place="here", has_ended_training=has_ended, watch_parent=follow)
     if exit_code != EXIT_DONE:
         raise SMDebugRuntimeError(f"another watcher has taken over job {name!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 import attrs
 
 from sagemaker_debug_ext._printable import html_table
-from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
@@ -331,7 +329,8 @@ class TrainingJob:
     def watch(self, *, has_ended: bool = False) -> TrainingJob:
         """Evaluate the rules of a self-managed job in this process until they have ended, unless another watcher does.
 
-        A job that has ended is evaluated as a whole. Actions that were carried out are not repeated.
+        A job that has ended is evaluated as a whole. Actions that were carried out are not repeated. Meanwhile this
+        process writes to S3 with the KMS key of the job, if it names one.
 
         Args:
             has_ended: Whether a job of which only the folder is known has ended, so that its trial is marked as ended
@@ -352,8 +351,6 @@ class TrainingJob:
                 f"job {self.name!r} has no settings of a self-managed job: submit it with self_managed_request, or set "
                 "the variables that `sagemaker-debug self-managed env` prints"
             )
-        if key := (self._description.get("Environment") or {}).get(KMS_VARIABLE):
-            os.environ.setdefault(KMS_VARIABLE, key)
         watch_here(spec, self._description, self._describe, has_ended=has_ended)
         return self.refresh()
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import types
 
 import pytest
 
-from sagemaker_debug_ext import Rule, StopTraining, rule_configs, self_managed_request
+from sagemaker_debug_ext import Rule, SelfManaged, StopTraining, rule_configs, self_managed_request
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec, encode_job_spec
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests.self_managed import spec_of_members
-from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger, debugger_request, set_default_mode
+from sagemaker_debug_ext.sdk import TrainingJob, _watching, attach_debugger, debugger_request, set_default_mode
 from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.backends.s3 import S3Options
 from sagemaker_debug_ext.store.job_end import has_ended
+from sagemaker_debug_ext.watch.program import EXIT_DONE
 from support.aws import recorded_requests
 
 RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]
@@ -337,3 +341,22 @@ def test_watch_when_only_the_folder_is_known_then_the_trial_is_not_marked_as_end
     assert not has_ended(trial)
     assert main(["self-managed", "resume", str(folder)]) == 0
     assert has_ended(trial)
+
+
+@pytest.mark.parametrize("own", [None, "alias/own"])
+def test_watch_when_jobs_name_different_keys_then_each_is_written_with_its_own(own, monkeypatch):
+    """The key of a job is that of no other, and gone after it; a job without one uses that of the process."""
+    if own is None:
+        monkeypatch.delenv(KMS_VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(KMS_VARIABLE, own)
+    used = []
+    monkeypatch.setattr(_watching, "watch", lambda *_, **__: used.append(S3Options().kms_key_id) or EXIT_DONE)
+    for key in ("alias/first", "alias/second", None):
+        made = self_managed_request(
+            {"TrainingJobName": "j", "OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+            self_managed=SelfManaged(place="here", kms_key_id=key),
+        )
+        TrainingJob({**made, "TrainingJobStatus": "InProgress"}).watch()
+    assert used == ["alias/first", "alias/second", own]
+    assert os.environ.get(KMS_VARIABLE) == own
