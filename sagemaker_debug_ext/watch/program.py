@@ -163,7 +163,7 @@ class Watcher:
         if self._is_taken_over:
             return EXIT_TAKEN_OVER
         if self._phase == "handover":
-            LOG.info("the time of this watcher is over; another one goes on with job %s", self._name)
+            LOG.info("this watcher ends; another one may go on with job %s", self._name)
         else:
             self._phase = "done"
         self._report()
@@ -415,7 +415,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         print(f"nothing is watched: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     if options.parent is None:
-        follow = _following(probe, spec.watch.drain_seconds, options.max_seconds)
+        follow = _following(probe, spec.watch.drain_seconds, options.max_seconds, is_beside=options.place == "pod")
         return watch(spec, name, place=options.place, watch_parent=follow, probe=probe)
     _yield_to_training(spec.watch.memory_mib)
     return watch(
@@ -446,29 +446,43 @@ def _find_probe(cluster: str, name: str, environ: Mapping[str, str]) -> JobProbe
 
 
 def _following(
-    probe: JobProbe | None, drain_seconds: float, max_seconds: float | None = None
+    probe: JobProbe | None, drain_seconds: float, max_seconds: float | None = None, *, is_beside: bool
 ) -> Callable[[Watcher], object]:
     """Return what starts to watch a job that runs elsewhere.
 
     Args:
         probe: The probe of the job.
-        drain_seconds: Time for the last steps after SIGTERM, which clusters send to a container when another has ended.
+        drain_seconds: Time for the last steps after SIGTERM, if the job has ended.
         max_seconds: Time after which another watcher takes over; None for no limit.
+        is_beside: Whether the watcher runs in a pod beside training, where SIGTERM means that training has ended. Its
+            job ends after its pod only, so that the probe does not know. Elsewhere the watcher alone is stopped.
     """
 
     def follow(watcher: Watcher) -> None:
-        def end(seconds: float) -> None:
-            threading.Thread(target=watcher.training_ended, args=(seconds,), name="end", daemon=True).start()
+        def end() -> None:
+            if is_beside or _has_ended(probe):
+                watcher.training_ended(drain_seconds)
+            else:
+                watcher.hand_over()
 
         if max_seconds is not None:
             timer = threading.Timer(max_seconds, watcher.hand_over)
             timer.daemon = True
             timer.start()
-        signal.signal(signal.SIGTERM, lambda *_: end(drain_seconds))
+        signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=end, name="end", daemon=True).start())
         if probe is not None:
             follow_job(probe, watcher)
 
     return follow
+
+
+def _has_ended(probe: JobProbe | None) -> bool:
+    """Return whether a job is known to have ended."""
+    try:
+        return probe is not None and probe.has_ended()
+    except Exception as error:  # noqa: BLE001 - of any client; the next watcher asks again
+        LOG.warning("the state of the job is unknown: %s", error)
+        return False
 
 
 def follow_job(probe: JobProbe, watcher: Watcher) -> None:

@@ -1,6 +1,7 @@
 """The watcher: what it does when something around it fails."""
 
 import json
+import signal
 import sys
 import types
 
@@ -10,6 +11,7 @@ import pytest
 from sagemaker_debug_ext.config.job_spec import ActionOptions, JobSpec
 from sagemaker_debug_ext.rules import RuleStatus
 from sagemaker_debug_ext.store.backends import MemoryBackend
+from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.watch import program
 from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.lease import Lease
@@ -102,6 +104,38 @@ def test_watcher_when_it_has_stopped_its_job_then_ends_the_rules_before_the_cont
     assert watcher.run() == program.EXIT_DONE
     assert record_of(watcher).status.status == "Stopped"
     assert record_of(watcher).status.details == "the training job was stopped"
+
+
+def fail():
+    raise OSError("no route to the cluster")
+
+
+@pytest.mark.parametrize(
+    ("is_beside", "answer", "is_marked"),
+    [
+        (False, lambda: False, False),
+        (False, lambda: True, True),
+        (False, fail, False),
+        (False, None, False),
+        (True, lambda: False, True),
+    ],
+)
+def test_watcher_when_it_is_stopped_then_marks_the_trial_as_ended_only_if_the_job_has_ended(
+    watcher, storage, monkeypatch, is_beside, answer, is_marked
+):
+    """A processing job may be stopped while the job trains; a container beside training is stopped after it."""
+    monkeypatch.setattr(program, "follow_job", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: handlers.update({number: handler}))
+    handlers = {}
+    probe = None if answer is None else types.SimpleNamespace(has_ended=answer)
+    program._following(probe, 0.1, is_beside=is_beside)(watcher)
+    handlers[signal.SIGTERM]()
+    assert watcher.run() == program.EXIT_DONE
+    status = json.loads(watcher._state.read("status.json"))
+    assert status["watcher"]["phase"] == ("done" if is_marked else "handover")
+    assert status["rules"][0]["RuleEvaluationStatus"] == ("Stopped" if is_marked else "InProgress")
+    trial = storage.get("s3://b/p/job/debug-output")
+    assert (trial is not None and has_ended(trial)) == is_marked
 
 
 @pytest.mark.parametrize(
