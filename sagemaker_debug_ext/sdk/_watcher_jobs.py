@@ -91,10 +91,17 @@ class _WatcherJobs:
         watcher = watcher_job_of(followed.request, followed.spec.watch, followed.number)
         if watcher is None:
             return
+        # If this one cannot be started, the next look finds the same handover again.
+        self._followed.setdefault(name, attrs.evolve(followed, look_at=self._clock() + _LOOK_SECONDS))
+        try:
+            self._client_factory(context["client_region"]).create_processing_job(**watcher)
+            _LOG.info("processing job %s evaluates the rules of training job %s", watcher["ProcessingJobName"], name)
+        except botocore.exceptions.ClientError as error:
+            if "ResourceInUse" not in str(error):
+                raise
+            _LOG.info("the rules of training job %s are evaluated already", name)
         seconds = float(watcher["AppSpecification"]["ContainerArguments"][-1])  # until it hands over
         self._followed[name] = attrs.evolve(followed, look_at=self._clock() + seconds)
-        self._client_factory(context["client_region"]).create_processing_job(**watcher)
-        _LOG.info("processing job %s evaluates the rules of training job %s", watcher["ProcessingJobName"], name)
 
 
 @contextlib.contextmanager
@@ -103,9 +110,6 @@ def _warning_about(name: str) -> Iterator[None]:
     try:
         yield
     except (DebugExtError, OSError, botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
-        if "ResourceInUse" in str(error):
-            _LOG.info("the rules of training job %s are evaluated already", name)
-            return
         _LOG.warning(
             "training job %s runs, but nothing evaluates its rules: %s; repeat it with "
             "create_processing_job(**watcher_job_request(...)), or call sagemaker-debug self-managed watch %s",
