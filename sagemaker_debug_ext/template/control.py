@@ -33,12 +33,13 @@ DEFAULT_INSTANCE = "ml.t3.medium"
 def handler(event: dict[str, Any], context: object) -> dict[str, str]:  # noqa: ARG001 - Lambda passes it
     """Handle an event about a changed rule, a training job or a processing job; return what was done."""
     detail = event["detail"]
-    if "ProcessingJobName" in detail:
-        return _watcher_changed(detail["ProcessingJobName"], detail["ProcessingJobStatus"])
-    name = detail["TrainingJobName"]
+    is_processing = "ProcessingJobName" in detail
+    name = detail["ProcessingJobName" if is_processing else "TrainingJobName"]
     prefix = os.environ.get("JOB_NAME_PREFIX", "")
     if not name.startswith(prefix):
         return _conclude(name, f"ignored: its name does not start with {prefix!r}")
+    if is_processing:
+        return _watcher_changed(name, detail["ProcessingJobStatus"])
     if event.get("source") == "aws.sagemaker" and os.environ.get("START_WATCHERS") == "true":
         return _training_changed(name, detail["TrainingJobStatus"])
     if not detail.get("SelfManaged", {}).get("StopRequested"):

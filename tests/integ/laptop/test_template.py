@@ -40,6 +40,11 @@ def event(name="digits-1", **self_managed):
     return {"source": "sagemaker-debug-ext", "detail": {**detail, "SelfManaged": self_managed}}
 
 
+def ended(watcher):
+    """Return an event of the service about a processing job that has failed."""
+    return {"source": "aws.sagemaker", "detail": {"ProcessingJobName": watcher, "ProcessingJobStatus": "Failed"}}
+
+
 @pytest.fixture
 def stub(monkeypatch):
     """A client of SageMaker that answers as told."""
@@ -108,6 +113,7 @@ def test_template_when_a_stack_is_made_then_its_function_is_the_one_tested_here(
         ({"source": "aws.sagemaker", "detail": {"TrainingJobName": "digits-1"}}, "ignored: no rule asks"),
         (event(StopRequested=False), "ignored: no rule asks"),
         (event("letters-1", StopRequested=True), "ignored: its name does not start with 'digits-'"),
+        (ended("letters-1-watch-01234567"), "ignored: its name does not start with 'digits-'"),
     ],
 )
 def test_function_when_an_event_is_no_request_then_asks_nobody(stub, monkeypatch, given, outcome):
