@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from sagemaker_debug_ext.config.actions import load_entries
 from sagemaker_debug_ext.config.job_spec import CONTAINER_BASE, SHIP_FOLDER, JobSpec
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.requests._problems import Problems
@@ -22,6 +23,8 @@ CHECKPOINT_FOLDER: Final = f"{CONTAINER_BASE}/checkpoints"
 """The ``LocalPath`` of checkpoints unless a request names another."""
 
 _COPIES: Final = "_checkpointed"
+_MESSAGES: Final = ("email", "sms", "webhook")
+"""Names of the actions that reach somebody outside the container."""
 
 
 def options_for(request: Mapping[str, Any], options: SelfManaged) -> SelfManaged:
@@ -52,7 +55,8 @@ def with_folder(spec: JobSpec, request: Mapping[str, Any]) -> JobSpec:
     """Return a spec that names the folder of the container that is written to.
 
     Raises:
-        RequestValidationError: It is missing, or a watcher in the container cannot load its rules, or see all workers.
+        RequestValidationError: It is missing, or a watcher in the container cannot load its rules, carry out their
+            actions, or see all workers.
     """
     problems = Problems()
     if spec.ship == "folder" and not str(spec.hook.get("LocalPath", "")).startswith("/"):
@@ -69,8 +73,15 @@ def with_folder(spec: JobSpec, request: Mapping[str, Any]) -> JobSpec:
                     "must be a built-in rule in a job with network isolation, whose watcher cannot load the file "
                     f"{source!r}; place='processing' evaluates the rules outside",
                 )
+            if names := _messages_of(rule):
+                problems.add(
+                    f"DebugRuleConfigurations[{rule['RuleConfigurationName']!r}]",
+                    "must have no action that sends messages in a job with network isolation, whose watcher reaches no "
+                    f"service (got {', '.join(names)}); place='processing' evaluates the rules outside",
+                )
+    has_rules = bool(spec.rules or spec.profiler_rules)
     instances = _num_instances(request.get("ResourceConfig") or {})
-    if spec.ship == "checkpoint" and spec.watch.place == "container" and spec.rules and instances > 1:
+    if spec.ship == "checkpoint" and spec.watch.place == "container" and has_rules and instances > 1:
         problems.add(
             "ResourceConfig.InstanceCount",
             "must be 1 for rules in the container of a job that ships its checkpoints, because the watcher sees the "
@@ -81,6 +92,13 @@ def with_folder(spec: JobSpec, request: Mapping[str, Any]) -> JobSpec:
         local = (request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINT_FOLDER
         return spec.moved_to(f"{local.rstrip('/')}/{SHIP_FOLDER}")
     return spec.moved_to(OUTPUT_FOLDER) if spec.ship == "end" else spec
+
+
+def _messages_of(rule: Mapping[str, Any]) -> list[str]:
+    """Return the names of the actions of a rule that send messages."""
+    text = rule.get("RuleParameters", {}).get("action_json")
+    names = [str(entry.get("name", "")).lower() for entry in (load_entries(text) if text else ())]
+    return [name for name in names if name in _MESSAGES]
 
 
 def _num_instances(resources: Mapping[str, Any]) -> int:

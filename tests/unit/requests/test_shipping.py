@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from sagemaker_debug_ext import DebuggerHookConfig, Rule, SelfManaged, rule_configs
-from sagemaker_debug_ext.config.job_spec import decode_job_spec, job_spec_of_container
+from sagemaker_debug_ext import (
+    SMS,
+    ActionList,
+    DebuggerHookConfig,
+    Email,
+    ProfilerRule,
+    Rule,
+    SelfManaged,
+    StopTraining,
+    rule_configs,
+)
+from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec, job_spec_of_container
 from sagemaker_debug_ext.errors import RequestValidationError
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
+from sagemaker_debug_ext.requests.shipping import with_folder
 
 REQUEST = {"TrainingJobName": "digits-1", "OutputDataConfig": {"S3OutputPath": "s3://bucket/output/"}}
 ISOLATED = {**REQUEST, "EnableNetworkIsolation": True}
@@ -96,6 +107,29 @@ CUSTOM = Rule.custom(
 )  # fmt: skip
 
 
+MESSAGES = (Email("me@example.com"), SMS("+15550100"))
+WEBHOOK = '[{"name": "Webhook", "url": "https://example.com"}]'
+
+
+def test_rules_when_somebody_can_be_told_then_may_send_messages():
+    """The watcher of a processing job reaches everything; stopping needs nobody."""
+    told = Rule.sagemaker(rule_configs.overfit(), actions=ActionList(*MESSAGES))
+    outside = SelfManaged(place="processing", rule_image_uri="rules:1")
+    assert "email" in str(spec_of(self_managed_request(ISOLATED, rules=[told], self_managed=outside)).rules)
+    assert "email" in str(spec_of(self_managed_request(REQUEST, rules=[told])).rules)
+    stopping = Rule.sagemaker(rule_configs.overfit(), actions=StopTraining())
+    assert "stoptraining" in str(spec_of(self_managed_request(ISOLATED, rules=[stopping])).rules)
+
+
+def test_rule_when_its_members_hold_a_webhook_then_an_isolated_job_refuses_it():
+    """Only members that were written by hand can hold one; the case of its name makes no difference."""
+    rule = {"RuleConfigurationName": "Own", "RuleParameters": {"action_json": WEBHOOK}}
+    spec = JobSpec(hook={"S3OutputPath": "s3://bucket/output"}, ship="checkpoint", rules=[rule])
+    with pytest.raises(RequestValidationError, match=r"\['Own'\]: must have no action .*\(got webhook\); place='proc"):
+        with_folder(spec, ISOLATED)
+    assert with_folder(spec, REQUEST).rules == [rule]
+
+
 @pytest.mark.parametrize(
     ("request_", "settings", "message"),
     [
@@ -106,6 +140,16 @@ CUSTOM = Rule.custom(
             {**ISOLATED, "ResourceConfig": {"InstanceCount": 2}},
             {"rules": [RULE]},
             r"ResourceConfig.InstanceCount: must be 1 for rules in the container .*\(got 2\); place='processing'",
+        ),
+        (
+            {**ISOLATED, "ResourceConfig": {"InstanceCount": 2}},
+            {"rules": [ProfilerRule.sagemaker(rule_configs.StepOutlier())]},
+            r"ResourceConfig.InstanceCount: must be 1 for rules in the container .*\(got 2\)",
+        ),
+        (
+            ISOLATED,
+            {"rules": [Rule.sagemaker(rule_configs.overfit(), actions=ActionList(StopTraining(), *MESSAGES))]},
+            r"DebugRuleConfigurations\['Overfit'\]: must have no action that sends messages .*\(got email, sms\)",
         ),
         (
             REQUEST,
