@@ -44,15 +44,15 @@ def set_default_mode(mode: str) -> str:
         mode: ``service`` for the Debugger service, which is the default; ``self-managed`` for jobs without it.
 
     Returns:
-        The previous mode.
+        The previous mode; ``service`` if the environment variable is misspelt.
 
     Raises:
         SMDebugValueError: There is no such mode.
     """
     global _default_mode  # noqa: PLW0603 - the one switch of the process
-    checked, before = _check_mode(mode, "mode"), _mode()
-    _default_mode = checked
-    return before
+    before = _default_mode or os.environ.get(MODE_VARIABLE)
+    _default_mode = _check_mode(mode, "mode")
+    return before if before in MODES else MODES[0]
 
 
 def _mode() -> str:

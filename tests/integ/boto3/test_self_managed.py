@@ -115,6 +115,8 @@ def test_mode_when_it_is_set_for_the_process_then_jobs_follow_unless_they_say_ot
         attach_debugger(session)
     with pytest.raises(SMDebugValueError, match="mode must be service or self-managed"):
         set_default_mode("none")
+    assert set_default_mode("self-managed") == "service"
+    assert is_self_managed()
 
 
 def test_attach_when_self_managed_is_no_setting_then_is_refused(session):
