@@ -43,8 +43,7 @@ _SENT_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 """Member → the parts with the service's default that the SDK sends, and that code around it may read."""
 
-_MODEL_CHANNEL: Final = "_model_channel_setting"
-_CHECKPOINTS: Final = "_checkpoint_setting"
+_LENT: Final = "_lent_settings"
 _PREPARED: Final = "_debugger_prepared"
 _RULES: Final = "_rules_setting"
 _ENVIRONMENT: Final = "_environment_setting"
@@ -203,10 +202,7 @@ class DebuggerMixin(JobAccessors):
 
     def _prepare_rules(self) -> None:
         self.__dict__.pop(_PREPARED, None)
-        if _MODEL_CHANNEL in self.__dict__:  # of an earlier job
-            self.model_uri, self.model_channel_name = None, self.__dict__.pop(_MODEL_CHANNEL)
-        if _CHECKPOINTS in self.__dict__:
-            self.checkpoint_s3_uri, self.checkpoint_local_path = self.__dict__.pop(_CHECKPOINTS)
+        self._take_back()
         settings, facts = self._debugger_settings(), self._debugger_facts()
         options = self._self_managed_options()
         if options is not None and not facts.is_local:
@@ -245,13 +241,24 @@ class DebuggerMixin(JobAccessors):
         self.__dict__[_PREPARED] = {**dict.fromkeys(MANAGED_ATTRIBUTES), "environment": environment}
 
     def _add_channel(self, channel: Mapping[str, Any]) -> None:
-        self.__dict__[_MODEL_CHANNEL] = self.model_channel_name
-        self.model_uri = channel["DataSource"]["S3DataSource"]["S3Uri"]
-        self.model_channel_name = channel["ChannelName"]
+        source = channel["DataSource"]["S3DataSource"]
+        self._lend(model_uri=source["S3Uri"], model_channel_name=channel["ChannelName"])
 
     def _set_checkpoints(self, config: Mapping[str, Any]) -> None:
-        self.__dict__[_CHECKPOINTS] = (self.checkpoint_s3_uri, self.checkpoint_local_path)
-        self.checkpoint_s3_uri, self.checkpoint_local_path = config["S3Uri"], config["LocalPath"]
+        self._lend(checkpoint_s3_uri=config["S3Uri"], checkpoint_local_path=config["LocalPath"])
+
+    def _lend(self, **values: Any) -> None:
+        """Set attributes for one job."""
+        lent = self.__dict__.setdefault(_LENT, {})
+        for name, value in values.items():
+            lent[name] = (value, getattr(self, name))
+            setattr(self, name, value)
+
+    def _take_back(self) -> None:
+        """Undo what an earlier job needed, but for attributes that were set since then."""
+        for name, (value, own) in self.__dict__.pop(_LENT, {}).items():
+            if getattr(self, name) == value:
+                setattr(self, name, own)
 
     def _prepare_debugger_for_training(self) -> None:
         """Do nothing after `_prepare_rules`, which does all preparation; call it if the caller has not."""

@@ -135,3 +135,30 @@ def test_fit_when_the_job_is_isolated_then_its_checkpoints_carry_the_trial(sessi
     own.fit(wait=False, job_name="isolated-3")
     assert requests[-1]["CheckpointConfig"] == {"S3Uri": "s3://my-bucket/mine", "LocalPath": "/opt/ml/mine"}
     assert decode_job_spec(requests[-1]["Environment"]).root == "/opt/ml/mine/sagemaker_debug_ext"
+
+
+def test_fit_when_the_user_sets_checkpoints_after_an_isolated_job_then_they_are_sent(session, requests):
+    """What the earlier job needed is undone only where it still stands."""
+    estimator = make(session, rules=RULES, self_managed=True, enable_network_isolation=True)
+    estimator.fit(wait=False, job_name="isolated-1")
+    estimator.checkpoint_s3_uri = "s3://my-bucket/mine"
+    estimator.checkpoint_local_path = "/opt/ml/mine"
+    for name in ("isolated-2", "isolated-3"):
+        estimator.fit(wait=False, job_name=name)
+    for request in requests[1:]:
+        assert request["CheckpointConfig"] == {"S3Uri": "s3://my-bucket/mine", "LocalPath": "/opt/ml/mine"}
+
+
+def test_fit_when_the_user_sets_a_model_after_a_job_with_large_settings_then_it_is_sent(session, requests):
+    """The channel of the settings goes, and the user's channel comes."""
+    digests = [hashlib.sha512(str(number).encode()).hexdigest() for number in range(200)]
+    large = DebuggerHookConfig(
+        collection_configs=[CollectionConfig(f"group_{digest[:8]}", {"include_regex": digest}) for digest in digests]
+    )
+    estimator = make(session, debugger_hook_config=large, self_managed=True)
+    estimator.fit(wait=False, job_name="large-1")
+    estimator.debugger_hook_config = None
+    estimator.model_uri, estimator.model_channel_name = "s3://my-bucket/model", "pretrained"
+    estimator.fit(wait=False, job_name="small-1")
+    first, second = ([channel["ChannelName"] for channel in one["InputDataConfig"]] for one in requests)
+    assert (first, second) == (["sagemaker_debug_ext"], ["pretrained"])
