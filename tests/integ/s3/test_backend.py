@@ -306,6 +306,16 @@ def test_options_when_given_then_sent(bucket, proxy, s3_client):
     assert (written["ServerSideEncryption"], written["SSEKMSKeyId"]) == ("aws:kms", "key-1")
 
 
+def test_age_when_the_server_sends_no_date_then_unknown(backend):
+    """Not all servers tell their time."""
+    backend.write("a", (b"1",))
+    backend._client.meta.events.register(
+        "after-call.s3.HeadObject", lambda parsed, **_: parsed["ResponseMetadata"]["HTTPHeaders"].pop("date", None)
+    )
+    assert backend.age_seconds("a") is None
+    assert backend.exists("a")
+
+
 def test_credentials_when_missing_then_said(bucket, proxy, monkeypatch, tmp_path):
     """Without credentials the error says where they may come from."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

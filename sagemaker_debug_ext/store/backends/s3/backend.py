@@ -230,10 +230,10 @@ class S3Backend(Backend):
 
     def age_seconds(self, key: str) -> float | None:
         head = self._head(key)
-        if head is None:
+        date = None if head is None else head["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if head is None or date is None:  # some servers send none
             return None
-        answered_at = email.utils.parsedate_to_datetime(head["ResponseMetadata"]["HTTPHeaders"]["date"])
-        return float((answered_at - head["LastModified"]).total_seconds())
+        return float((email.utils.parsedate_to_datetime(date) - head["LastModified"]).total_seconds())
 
     def _head(self, key: str) -> Mapping[str, Any] | None:
         """Return the description of an object; None if it does not exist."""
