@@ -8,7 +8,7 @@ import attrs
 import botocore.exceptions
 import pytest
 
-from sagemaker_debug_ext._s3_urls import split_s3_url
+from sagemaker_debug_ext._s3_urls import KMS_VARIABLE, split_s3_url
 from sagemaker_debug_ext.errors import SMDebugValueError, StorageError
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import ByteRange
@@ -304,6 +304,30 @@ def test_options_when_given_then_sent(bucket, proxy, s3_client):
     assert all(params["RequestPayer"] == "requester" for _, params in members)
     written = dict(members)["PutObject"]
     assert (written["ServerSideEncryption"], written["SSEKMSKeyId"]) == ("aws:kms", "key-1")
+
+
+@pytest.mark.parametrize(
+    ("encryption", "expected"),
+    [
+        (None, ("aws:kms", "key-1")),
+        ("aws:kms", ("aws:kms", "key-1")),
+        ("aws:kms:dsse", ("aws:kms:dsse", "key-1")),
+        ("AES256", ("AES256", None)),
+    ],
+)
+def test_key_of_the_environment_when_the_encryption_is_not_kms_then_not_sent(
+    bucket, proxy, monkeypatch, encryption, expected
+):
+    """S3 refuses a request with a KMS key and another encryption."""
+    monkeypatch.setenv(KMS_VARIABLE, "key-1")
+    backend = S3Backend(bucket, "x", S3Options(endpoint_url=proxy.url, encryption=encryption))
+    sent = []
+    backend._client.meta.events.register(
+        "provide-client-params.s3.PutObject", lambda params, **_: sent.append(dict(params))
+    )
+    backend.write("a", (b"1",))
+    assert backend.create("b")
+    assert [(one["ServerSideEncryption"], one.get("SSEKMSKeyId")) for one in sent] == [expected] * 2
 
 
 def test_age_when_the_server_sends_no_date_then_unknown(backend):

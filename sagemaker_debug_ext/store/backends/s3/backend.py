@@ -290,8 +290,9 @@ class S3Backend(Backend):
 
     def _encryption(self) -> dict[str, str]:
         options = self._options
-        encryption = options.encryption or (options.kms_key_id and "aws:kms")
-        chosen = {"ServerSideEncryption": encryption, "SSEKMSKeyId": options.kms_key_id}
+        encryption = options.encryption or ("aws:kms" if options.kms_key_id else "")
+        key = options.kms_key_id if encryption.startswith("aws:kms") else None  # S3 refuses it with another one
+        chosen = {"ServerSideEncryption": encryption, "SSEKMSKeyId": key}
         return {name: value for name, value in chosen.items() if value}
 
     def _keeps_trying(self, error: BaseException) -> bool:

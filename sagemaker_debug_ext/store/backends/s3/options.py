@@ -33,7 +33,8 @@ class S3Options:
         client: An S3 client to use as it is, instead of all options above and of the timeouts.
         requester_pays: Whether this account pays for requests to another account's bucket.
         encryption: Encryption of written objects; by default ``aws:kms`` with a key, and that of the bucket without.
-        kms_key_id: KMS key of the encryption; by default that which `KMS_VARIABLE` names.
+        kms_key_id: KMS key of the encryption; by default that which `KMS_VARIABLE` names. An encryption without KMS
+            uses none.
         num_connections: Maximum number of concurrent requests.
         num_attempts: Maximum number of attempts per request, with growing random delays.
         connect_seconds: Timeout for a connection.
