@@ -18,12 +18,14 @@ class FolderSync:
         source: The folder; it need not exist. Files whose names end in ``.tmp`` are unfinished and are skipped.
         target: Back end for the files, under their names relative to the folder.
         last: Names of files that are copied only after the job has ended, and after all others.
+        is_atomic: Whether files appear complete and change as a whole, so that each is copied when it is first seen.
     """
 
-    def __init__(self, source: Path, target: Backend, last: Collection[str] = ()) -> None:
+    def __init__(self, source: Path, target: Backend, last: Collection[str] = (), *, is_atomic: bool = False) -> None:
         self.target: Final = target
         self._source = source
         self._last = last
+        self._is_atomic = is_atomic
         self._listing = LocalBackend(source)
         self._shipped: dict[str, str] = {}
         self._seen: dict[str, str] = {}
@@ -31,7 +33,8 @@ class FolderSync:
     def ship(self, final: bool = False) -> list[ObjectInfo]:
         """Copy new and changed files, and return them in the order of copying.
 
-        While the job runs, a file is assumed to be finished if it has not changed since the previous call.
+        While the job runs, a file that does not appear complete is assumed to be finished if it has not changed since
+        the previous call.
 
         Args:
             final: Whether the job has ended, so that all files are finished.
@@ -43,7 +46,8 @@ class FolderSync:
         found = self._listing.list()
         marks = [info for info in found if info.key in self._last]
         others = [info for info in found if info.key not in self._last]
-        finished = [info for info in others if final or self._seen.get(info.key) == info.version]
+        is_certain = final or self._is_atomic
+        finished = [info for info in others if is_certain or self._seen.get(info.key) == info.version]
         self._seen = {info.key: info.version for info in others}
         return self._copy([*finished, *(marks if final else ())], from_memory=not final)
 

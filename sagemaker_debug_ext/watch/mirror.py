@@ -18,14 +18,15 @@ from sagemaker_debug_ext.watch.storage import open_patiently
 _LOG: Final = logging.getLogger(__name__)
 _TRIAL: Final = "debug-output"
 _PROFILE: Final = "profiler-output"
-_OTHERS: Final = ("tensorboard-output", "rule-output", "self-managed")
+_TENSORBOARD: Final = "tensorboard-output"
+_ATOMIC: Final = ("rule-output", "self-managed")  # the status last, which tells of the results
 
 
 class JobMirror:
-    """Copies the folder of a job, in a thread of its own, until the trial in it has ended.
+    """Copies the folder of a job, in a thread of its own, until the trial in it has ended and no rule is evaluated.
 
-    Readers of the copied trial have the guarantees of readers of the original. An error is logged once, and what
-    could not be copied is tried again.
+    Readers of the copied trial have the guarantees of readers of the original. A part that cannot be copied holds up no
+    other part, and is tried again; its error is logged when it comes and when it changes.
 
     Args:
         folder: The folder of the job.
@@ -35,19 +36,22 @@ class JobMirror:
 
     def __init__(self, folder: str, location: str, poll_seconds: float) -> None:
         self._poll_seconds = poll_seconds
-        self._stopped = threading.Event()
-        self._has_failed = False
+        self._is_stopped = False
+        self._is_joined = False
+        self._woken = threading.Event()
         self._trial = LocalBackend(f"{folder}/{_TRIAL}")
         self._location = location
+        self._troubles: dict[str, str] = {}  # part → its last error
 
-        def target(name: str) -> Backend:
-            return open_patiently(f"{location}/{name}", lambda: not self._stopped.is_set())
+        def places(name: str) -> tuple[Path, Backend]:
+            return Path(folder, name), open_patiently(f"{location}/{name}", lambda: not self._is_stopped)
 
-        self._tensors = TensorMirror(Path(folder, _TRIAL), target(_TRIAL))
-        self._others = [
-            FolderSync(Path(folder, _PROFILE), target(_PROFILE), last=END_MARKS),
-            *(FolderSync(Path(folder, name), target(name)) for name in _OTHERS),
-        ]
+        self._parts: dict[str, FolderSync] = {
+            _TRIAL: TensorMirror(*places(_TRIAL)),
+            _PROFILE: FolderSync(*places(_PROFILE), last=END_MARKS),
+            _TENSORBOARD: FolderSync(*places(_TENSORBOARD)),
+            **{name: FolderSync(*places(name), is_atomic=True) for name in _ATOMIC},
+        }
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
     def start(self) -> None:
@@ -56,30 +60,40 @@ class JobMirror:
 
     def stop(self) -> None:
         """End the copy of a trial that has not ended, because nothing more comes or another watcher goes on."""
-        self._stopped.set()
+        self._is_stopped = True
+        self._woken.set()
 
     def join(self) -> None:
-        """Wait until the trial has ended and is copied, or until `stop` was called."""
+        """Wait until the trial has ended and is copied, or until `stop` was called; all rules have ended."""
+        self._is_joined = True
+        self._woken.set()
         self._thread.join()
 
     def finish(self) -> None:
         """Copy what the watcher has written since then."""
-        self._ship(is_final=True)
+        self._ship(has_ended(self._trial), is_final=True)
 
     def _run(self) -> None:
         while True:
-            is_final = self._stopped.is_set() or has_ended(self._trial)  # read first, so that nothing is missed
-            self._ship(is_final)
-            if is_final:
+            self._woken.clear()
+            is_stopped, is_joined = self._is_stopped, self._is_joined  # read first, so that nothing is missed
+            is_complete = has_ended(self._trial)
+            self._ship(is_complete, is_final=is_stopped or is_complete)
+            if is_stopped or (is_joined and is_complete):
                 return
-            self._stopped.wait(self._poll_seconds)
+            self._woken.wait(self._poll_seconds)
 
-    def _ship(self, is_final: bool) -> None:
+    def _ship(self, is_complete: bool, is_final: bool) -> None:
+        """Copy each part; the end marker of the trial comes only with a complete one."""
+        for name in self._parts:
+            self._ship_part(name, is_complete if name == _TRIAL else is_final)
+
+    def _ship_part(self, name: str, is_final: bool) -> None:
         try:
-            self._tensors.ship(is_final and has_ended(self._trial))
-            for folder in self._others:
-                folder.ship(is_final)
+            self._parts[name].ship(is_final)
         except (DebugExtError, OSError) as error:
-            if not self._has_failed:
-                _LOG.warning("the job is not copied to %s, which is tried again: %s", self._location, error)
-            self._has_failed = True
+            if self._troubles.get(name) != str(error):
+                _LOG.warning("%s is not copied to %s, which is tried again: %s", name, self._location, error)
+            self._troubles[name] = str(error)
+        else:
+            self._troubles.pop(name, None)
