@@ -18,7 +18,8 @@
 
   let board = null;
   let version = 0;
-  let shown = { name: null, version: 0 };
+  let numAsked = 0;  // how often a part or a curve was asked for
+  let shown = { name: null, version: 0, numAsked: 0 };
   const opened = new Map();  // view → keys of the folded parts that are open on it, and of curves that were chosen
   const openOn = (name) => opened.get(name) || opened.set(name, new Set()).get(name);
   const MOST_CHOSEN = 8;
@@ -35,9 +36,9 @@
     if (isDrawing || board === null || !version) return;
     isDrawing = true;
     try {
-      while (shown.name !== wanted() || shown.version < version) {
+      while (shown.name !== wanted() || shown.version < version || shown.numAsked < numAsked) {
         const name = wanted();
-        const at = version;
+        const drawn = { name, version, numAsked };
         const query = [...openOn(name)].map((key) => `open=${encodeURIComponent(key)}`).join("&");
         const answer = await ask(`boards/${board}/views/${name}?${query}`);
         if (!answer.ok) throw new Error(await answer.text());
@@ -65,7 +66,7 @@
           head.setAttribute("role", "heading");
           head.setAttribute("aria-level", "1");
         }
-        shown = { name, version: at };
+        shown = drawn;
         links.forEach((link) => link.toggleAttribute("aria-current", link.dataset.view === name));
         if (!isSame) {
           scrollTo(0, 0);
@@ -74,7 +75,7 @@
           dispatchEvent(new CustomEvent("content", { detail: "again" }));
           if (place >= 0 && focusables()[place]) focusables()[place].focus({ preventScroll: true });
         }
-        view.dataset.version = String(at);
+        view.dataset.version = String(shown.version);
       }
     } catch (error) {
       if (!(error instanceof TypeError)) tell(error.message);  // of a lost server tells who listens
@@ -87,15 +88,16 @@
 
   // Folded parts come when they are opened; curves of any name when they are chosen.
   function redraw() {
-    shown.version = 0;
+    numAsked += 1;
     draw();
   }
   view.addEventListener("toggle", (event) => {
     const part = event.target;
     if (!part.dataset || !part.dataset.part) return;
-    if (!part.open) openOn(shown.name).delete(part.dataset.part);
-    else if (part.childElementCount < 2) {
-      openOn(shown.name).add(part.dataset.part);
+    const keys = openOn(shown.name);
+    if (!part.open) keys.delete(part.dataset.part);
+    else if (part.childElementCount < 2 && !keys.has(part.dataset.part)) {  // asked for once: the server may leave it empty
+      keys.add(part.dataset.part);
       redraw();
     }
   }, true);

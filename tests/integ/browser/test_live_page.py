@@ -254,6 +254,55 @@ def test_page_when_a_table_is_opened_then_it_comes_and_stays_while_the_job_goes_
         playwright.expect(page.locator("#view svg.heat")).to_have_count(2)
 
 
+COUNT = """
+window.numToggles = 0;
+window.asked = [];
+const ask = window.fetch;
+window.fetch = (path, ...options) => { window.asked.push(path); return ask(path, ...options); };
+document.addEventListener("toggle", () => { window.numToggles += 1; }, true);
+"""
+"""Counts what the page asks for, and how often parts are opened, be it by the page itself."""
+
+
+def test_page_when_the_server_leaves_an_opened_part_empty_then_it_is_asked_for_once(open_page, job):
+    """As it does with more open parts than it draws; what follows is asked for as usual."""
+    job.write(8)
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 7", timeout=30_000)
+        page.locator("nav a", has_text="Curves").click()
+        fold = page.locator("[data-curve] details", has_text="as table").first
+        playwright.expect(fold).to_be_visible()
+        page.evaluate(f"() => {{{COUNT}}}")
+        page.route("**/views/curves*", lambda route: route.continue_(url=route.request.url.partition("?")[0]))
+        fold.locator("summary").press("Enter")
+        drawn_again = "async () => { while (numToggles < 2) await new Promise(requestAnimationFrame); }"
+        page.evaluate(drawn_again)  # the first is that of the key
+        assert page.evaluate("asked.filter((path) => path.includes('open=')).length") == 1
+        page.unroute("**/views/curves*")
+        job.write(1)
+        playwright.expect(fold.locator("tbody tr")).to_have_count(9, timeout=30_000)
+
+
+def test_page_when_a_part_is_opened_while_the_view_is_on_its_way_then_it_comes(open_page, job):
+    """The answer to an earlier question does not count for a later one."""
+    job.write(8)
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 7", timeout=30_000)
+        page.locator("nav a", has_text="Curves").click()
+        fold = page.locator("[data-curve] details", has_text="as table").first
+        playwright.expect(fold).to_be_visible()
+        held = []
+        page.route("**/views/curves*", lambda route: held.extend([route]), times=1)
+        with page.expect_request("**/views/curves*", timeout=30_000):
+            job.write(1)
+        fold.locator("summary").press("Enter")
+        playwright.expect(fold).to_have_attribute("open", "")
+        held[0].continue_()
+        playwright.expect(fold.locator("tbody tr")).to_have_count(9)
+
+
 def test_page_when_a_trial_has_12345_numbers_then_any_is_found_by_its_name(open_page, tmp_path):
     """A few are drawn, the others come when they are chosen; what is typed stays while the job goes on."""
     writer = SmallTrial(tmp_path / "job", collections={"default": [".*"], "losses": ["^loss"]})
