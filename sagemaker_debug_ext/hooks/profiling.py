@@ -25,7 +25,7 @@ class ProfilerCalls:
     _timeline: Timeline | None = None
 
     def _begin_timeline(self) -> None:
-        """Time the steps of this process if ``profilerconfig.json`` asks for metrics of the framework."""
+        """Time the steps of this process if ``profilerconfig.json`` has parameters, whichever, as `smdebug` does."""
         if os.path.exists(config_path(os.environ)):
             from sagemaker_debug_ext.profiler.timeline.start import start_timeline_from_config  # noqa: PLC0415 - rare
 

@@ -39,9 +39,10 @@ def run(library, tmp_path, settings):
     return int(result.stdout.splitlines()[-1])
 
 
-def test_trace_events_when_the_profiler_is_on_then_lie_in_its_folder_at_close(library, tmp_path):
+@pytest.mark.parametrize("parameters", [{"ProfilerEnabled": True}, {"CPUProfilingDuration": "60"}])
+def test_trace_events_when_there_are_any_parameters_then_lie_in_their_folder_at_close(library, tmp_path, parameters):
     """A script reads its timeline where the configuration file says, as soon as the hook is closed."""
-    settings = {"ProfilingParameters": {"ProfilerEnabled": True, "LocalPath": str(tmp_path / "profile")}}
+    settings = {"ProfilingParameters": {**parameters, "LocalPath": str(tmp_path / "profile")}}
     assert run(library, tmp_path, settings) == 1
     [file] = (tmp_path / "profile/framework/pevents").rglob("*.json")
     events = [event for event in json.loads(file.read_text()) if event["ph"] == "X"]

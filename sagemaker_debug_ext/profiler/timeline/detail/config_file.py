@@ -50,7 +50,8 @@ class DetailSettings:
     """What a configuration file asks for.
 
     Args:
-        is_enabled: Whether it asks for metrics of the framework at all.
+        is_enabled: Whether steps are timed, as they are with any ``ProfilingParameters`` of a profiler that is not
+            disabled.
         folder: Where profiler data goes on this machine.
         detailed: Which steps to profile by the framework's profiler; None for none.
         python: How to profile Python functions; None for not at all.
