@@ -10,6 +10,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.claims import acquire_claim, owns_claim, release_claim
 from sagemaker_debug_ext.store.erasing import erase_trial
+from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
 
 _NUM_PROCESSES_VARIABLES: Final = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE")
 
@@ -22,8 +23,11 @@ def make_room(backend: Backend, is_wanted: bool) -> Backend:
 
 
 def _was_removed(backend: Backend) -> bool:
-    """Return whether the script has deleted the folder to which an open hook of this process writes."""
-    is_gone = isinstance(backend, LocalBackend) and not os.path.exists(backend.root)
+    """Return whether the script has deleted the folder to which an open hook of this process writes.
+
+    Its claim is gone then, whereas other files may come anew from the thread that writes.
+    """
+    is_gone = isinstance(backend, LocalBackend) and not os.path.lexists(os.path.join(backend.root, CLAIM_KEY))
     return is_gone and owns_claim(backend) and not _variables_of_many()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import time
 
 import pytest
 
@@ -100,3 +102,20 @@ def test_overwrite_when_interrupted_anywhere_then_no_step_is_torn_and_it_can_be_
         run_cell(make_hook, 1).close()
         assert [position[0] for position in trial.steps] == [0]
     assert number > 6
+
+
+def test_hook_when_the_script_removes_the_folder_and_writing_goes_on_then_begins_anew(make_hook, out_dir, trial):
+    """The writing thread may make the folder again before the next hook looks at it."""
+    first = make_hook()
+    for step in range(4):
+        first.run_step({"loss": float(step)})
+    while not (out_dir / CLAIM_KEY).exists():
+        time.sleep(0.01)
+    shutil.rmtree(out_dir, ignore_errors=True)
+    (out_dir / "events").mkdir(parents=True, exist_ok=True)  # as the thread does
+    second = make_hook()
+    for step in range(2):
+        second.run_step({"loss": float(step)})
+    second.close()
+    assert [position[0] for position in trial.steps] == [0, 1]
+    assert first.failure is None
