@@ -50,6 +50,12 @@ def check_processing_job_request(request: Mapping[str, Any]) -> None:
     check_request(request, _PROCESSING_SHAPE)
 
 
+def longest_processing_seconds() -> int:
+    """Return the longest time limit of a processing job that the service's model knows; newer ones allow more."""
+    condition = _schema(_PROCESSING_SHAPE)["properties"]["StoppingCondition"]
+    return int(condition["properties"]["MaxRuntimeInSeconds"]["maximum"])
+
+
 def check_request(request: Mapping[str, Any], shape: str) -> None:
     """Validate a request of any operation against the service's model.
 

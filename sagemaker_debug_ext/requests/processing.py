@@ -21,9 +21,6 @@ _WATCHER: Final = ("python3", "-m", "sagemaker_debug_ext.watch.program")
 
 ENTRYPOINT: Final = ("python3", "-m", "sagemaker_debug_ext.rules.processing")
 
-MAX_RUNTIME_SECONDS: Final = 777_600
-"""Longest time that the service gives a processing job."""
-
 DEFAULT_INSTANCE: Final = "ml.t3.medium"
 """Type of the instance that evaluates the rules of one training job."""
 
@@ -144,7 +141,7 @@ def watcher_job_request(
     role_arn: str,
     instance_type: str = DEFAULT_INSTANCE,
     volume_size_in_gb: int = 10,
-    max_runtime_in_seconds: int = MAX_RUNTIME_SECONDS,
+    max_runtime_in_seconds: int | None = None,
     number: int = 1,
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
@@ -161,8 +158,8 @@ def watcher_job_request(
             the training job.
         instance_type: Type of the instance.
         volume_size_in_gb: Size of its volume.
-        max_runtime_in_seconds: Time limit of the processing job; the service allows nine days. Ten minutes before, or
-            after half of a shorter limit, the watcher writes the phase ``handover`` and ends.
+        max_runtime_in_seconds: Time limit of the processing job; by default what the service allows, nine days. Ten
+            minutes before, or after half of a shorter limit, the watcher writes the phase ``handover`` and ends.
         number: 1 for the first processing job, 2 for the one that takes over from it, and so on.
         environment: Additional environment variables of the container.
 
@@ -175,10 +172,15 @@ def watcher_job_request(
         >>> request = watcher_job_request(training_job_name="digits-1", image_uri=image, role_arn=role)
         >>> boto3.client("sagemaker").create_processing_job(**request)
     """
-    if not 1 <= max_runtime_in_seconds <= MAX_RUNTIME_SECONDS:
-        raise SMDebugValueError(
-            f"max_runtime_in_seconds must be 1 to {MAX_RUNTIME_SECONDS} (got {max_runtime_in_seconds})"
-        )
+    from sagemaker_debug_ext.requests.checks import (  # noqa: PLC0415 - loads botocore
+        check_processing_job_request,
+        longest_processing_seconds,
+    )
+
+    longest = longest_processing_seconds()
+    max_runtime_in_seconds = longest if max_runtime_in_seconds is None else max_runtime_in_seconds
+    if not 1 <= max_runtime_in_seconds <= longest:
+        raise SMDebugValueError(f"max_runtime_in_seconds must be 1 to {longest} (got {max_runtime_in_seconds})")
     if number < 1:
         raise SMDebugValueError(f"number must be at least 1 (got {number})")
     seconds = max(max_runtime_in_seconds - _HANDOVER_SECONDS, max_runtime_in_seconds // 2)
@@ -198,8 +200,6 @@ def watcher_job_request(
     }
     if environment:
         request["Environment"] = dict(environment)
-    from sagemaker_debug_ext.requests.checks import check_processing_job_request  # noqa: PLC0415 - loads botocore
-
     check_processing_job_request(request)
     return request
 
@@ -218,12 +218,14 @@ def watcher_job_of(request: Mapping[str, Any], options: WatchOptions, number: in
         return None
     key = (request.get("Environment") or {}).get(KMS_VARIABLE)
     limit = request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", _DAY_SECONDS)
+    from sagemaker_debug_ext.requests.checks import longest_processing_seconds  # noqa: PLC0415 - loads botocore
+
     return watcher_job_request(
         training_job_name=request["TrainingJobName"],
         image_uri=options.image,
         role_arn=options.role or request["RoleArn"],
         instance_type=options.instance or DEFAULT_INSTANCE,
-        max_runtime_in_seconds=min(limit + _EXTRA_SECONDS, MAX_RUNTIME_SECONDS),
+        max_runtime_in_seconds=min(limit + _EXTRA_SECONDS, longest_processing_seconds()),
         number=number,
         environment=None if key is None else {KMS_VARIABLE: key},
     )

