@@ -159,7 +159,7 @@ class AutoHook(Hook):
     def _on_backward(self, tensors: Iterable[Any]) -> None:
         if current_backward() == NO_BACKWARD:
             self._modes.note_backward(tensors)
-            self._resets.note_backward(reads_values=bool(self._current_plan()))
+            self._resets.note_backward(reads_values=self._records_functions() and bool(self._current_plan()))
             if self._num_looks < _NUM_LOOKS:
                 self._look_at_loss(tensors)
         super()._on_backward(tensors)
