@@ -70,7 +70,13 @@ def test_open_when_it_need_not_wait_then_says_nothing(new_job, open_trial, caplo
 
 def test_open_when_interrupted_then_stops_waiting_at_once(tmp_path):
     """Ctrl-C ends the wait of a script for a folder in which nothing appears."""
-    program = f"from sagemaker_debug_ext import create_trial\ncreate_trial({os.fspath(tmp_path / 'none')!r})"
+    program = (
+        "import signal\n"
+        "from sagemaker_debug_ext import create_trial\n"
+        # A shell that starts tests in the background has them ignore Ctrl-C, and so do their children.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"create_trial({os.fspath(tmp_path / 'none')!r})"
+    )
     waiting = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     with waiting:
         line = waiting.stderr.readline()
