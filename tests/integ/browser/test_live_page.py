@@ -212,7 +212,7 @@ def test_page_when_a_job_runs_then_steps_and_findings_come_by_themselves(open_pa
                 page.screenshot(path=folder / f"live-{link.get_attribute('data-view')}.png")
         job.end()
         playwright.expect(page.locator("#pulse")).to_contain_text("the server has ended", timeout=30_000)
-        assert process.wait(30) == 1
+        assert process.wait(60) == 1
 
 
 def test_views_when_axe_looks_then_no_barrier(open_page, find_barriers, job):
@@ -413,7 +413,7 @@ def test_server_when_interrupted_then_it_ends_at_once(job):
         connection.request("GET", "/boards/0/news", headers={"Authorization": f"Bearer {token}"})
         assert b"version" in connection.getresponse().readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(60) == 130
         connection.close()
 
 

@@ -392,12 +392,10 @@ def test_hook_when_it_may_not_write_then_training_does_not_wait_for_rules(run_jo
     """Nothing will come that could be evaluated."""
     request = {"TrainingJobName": "denied", "OutputDataConfig": {"S3OutputPath": "s3://no-such-bucket/output"}}
     rules = [Rule.sagemaker(rule_configs.exploding_tensor())]
-    request = self_managed_request(request, rules=rules, self_managed=SelfManaged(drain_seconds=60))
-    began = time.monotonic()
-    report = run_job(TRAIN.format(steps=10, pause=0), request)
+    request = self_managed_request(request, rules=rules, self_managed=SelfManaged(drain_seconds=3600))
+    report = run_job(TRAIN.format(steps=10, pause=0), request)  # which would time out
     assert report.returncode == 0
     assert "weights" in report.stdout
-    assert time.monotonic() - began < 50
     assert "no-such-bucket" in report.stderr
 
 

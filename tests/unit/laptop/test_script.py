@@ -13,8 +13,11 @@ from sagemaker_debug_ext.laptop import script
 def test_clock_when_waits_are_shortened_then_goes_as_if_they_were_not(monkeypatch):
     """A loop that sleeps ten seconds and asks every thirty asks at every third turn."""
     slept, now = [], [1000.0]
-    monkeypatch.setattr(time, "sleep", lambda seconds: (slept.append(seconds), now.append(now[-1] + seconds)))
-    monkeypatch.setattr(time, "time", lambda: now[-1])
+    clock = types.ModuleType("time")  # of this module only: threads of other tests sleep, too
+    clock.sleep = lambda seconds: (slept.append(seconds), now.append(now[-1] + seconds))
+    clock.time = lambda: now[-1]
+    clock.monotonic = time.monotonic
+    monkeypatch.setattr(script, "time", clock)
     module = types.ModuleType("sdk")
     module.time = time
     script.shorten_waits(module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 import numpy as np
 import pytest
@@ -45,16 +46,18 @@ class TestMaxCost:
         pattern=st.text("ab.*+?|()[]^$\\d{2}", max_size=8).map(lambda body: body * 3),
         name=st.text("ab", min_size=12, max_size=24),
     )
-    @settings(deadline=2000, max_examples=300)
+    @settings(max_examples=300)
     @example(pattern="a*a*a*b", name="a" * 24)
     def test_max_cost_when_within_the_limit_then_python_searches_quickly(self, pattern, name):
-        """The bound holds: hypothesis' deadline ends a search that takes longer."""
+        """The bound holds: the thread computes for a moment at most, whatever else the machine does."""
         if max_cost(pattern, len(name)) <= pattern_search._MAX_COST:
             try:
                 compiled = re.compile(pattern)
             except (re.error, FutureWarning):
                 return
+            began = time.thread_time()
             compiled.search(name)
+            assert time.thread_time() - began < 2
 
 
 class TestPatternSearch:

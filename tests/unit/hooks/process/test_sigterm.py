@@ -103,7 +103,7 @@ class TestScriptsHandler:
         hook.run_step({"loss": 0.0})
         hook.run_step({"loss": value})
         assert (calls, received) == (["outer"], [signal.SIGTERM])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not hook.backend.list("index/") and time.monotonic() < deadline:
             threading.Event().wait(0.001)
         assert len(hook.backend.list("index/")) == 1

@@ -47,7 +47,7 @@ def test_request_when_the_watcher_writes_one_then_training_should_stop(process, 
     monkeypatch.setattr(watcher, "_PROGRAM", "import os, sys; os.write(int(sys.argv[4]), b'Overfit\\n'); sys.exit(3)")
     process.start()
     process.drain()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not process.should_stop and time.monotonic() < deadline:
         time.sleep(0.01)  # until the thread that reads has read
     assert process.should_stop
