@@ -28,7 +28,7 @@ def describe_trial(trial: ReadableTrial) -> list[tuple[str, str]]:
         ("job", "ended" if trial.loaded_all_steps else "running, or ended without a mark"),
         ("steps", span(steps) + whole),
         *by_mode,
-        ("workers", f"{len(trial.worker_set)} of {trial.num_workers} ({', '.join(trial.workers())})"),
+        ("workers", f"{len(trial.worker_set)} of {trial.num_workers} ({', '.join(sorted(trial.worker_set))})"),
         ("tensors", str(num_tensors)),
         ("collections", ", ".join(sorted(trial.collections())) or "none"),
     ]

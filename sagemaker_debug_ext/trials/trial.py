@@ -333,7 +333,8 @@ class Trial(ValueQueries):
         self._waiter.wait(required_steps, mode, timeout_seconds)
 
     def workers(self) -> list[str]:
-        """Return the workers that wrote a collections file; if none did, those that saved a tensor."""
+        """Return the workers that wrote a collections file, or else a tensor; looks for more first."""
+        self.maybe_refresh()
         return sorted(self.worker_set)
 
     def workers_for_global_step(self, global_step: int) -> list[str]:

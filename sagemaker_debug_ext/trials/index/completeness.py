@@ -25,14 +25,14 @@ class StepState(enum.Enum):
 class Completeness:
     """Tracks which steps are complete (store format, section 7.3).
 
-    A step is complete once all workers have written it or a later step is complete, because workers write in order. At
-    most `window` steps wait for missing workers; beyond that, the older half of them counts as complete. A dead worker
-    therefore does not block the other workers' steps forever.
+    A step is complete once all workers have written it or a later step is complete, because workers write in order. If
+    more than `window` steps wait for missing workers, each update takes the oldest of them as complete, half as many as
+    `window`. A dead worker therefore does not block the other workers' steps forever.
 
     Args:
         index: The index of the trial.
         num_workers: Number of workers that write.
-        window: Maximum number of incomplete steps that wait, at least 1.
+        window: Number of incomplete steps that may wait, at least 1.
 
     Attributes:
         last_complete_step: The last complete step; -1 at the start.
@@ -54,10 +54,9 @@ class Completeness:
         self.last_complete_step = max(self.last_complete_step, *complete, -1)
         steps = self._index.steps()
         num_waiting = len(steps) - bisect_right(steps, self.last_complete_step)
-        while num_waiting > self._window:
+        if num_waiting > self._window:
             given_up = max(self._window // 2, 1)
             self.last_complete_step = steps[len(steps) - num_waiting + given_up - 1]
-            num_waiting -= given_up
         if not self.has_ended:
             self.last_awaited_step = self.last_complete_step
 

@@ -51,7 +51,8 @@ class TrialReader:
 
     Three limits are read from the environment at construction:
 
-    * ``SMDEBUG_INCOMPLETE_STEP_WAIT_WINDOW`` (default 1000): maximum number of steps that wait for missing workers.
+    * ``SMDEBUG_INCOMPLETE_STEP_WAIT_WINDOW`` (default 1000): number of steps that may wait for missing workers; if
+      there are more, half as many become complete at each refresh.
     * ``SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT`` (default 100): number of attempts, one per polling interval, to find an
       event file that an index file names. It is not waited for once the job has ended or its worker has written a later
       step.

@@ -196,7 +196,8 @@ def test_incomplete_steps_when_more_than_the_window_then_given_up(new_job, open_
     job = new_job(num_workers=2).write_collections()
     for step in range(100, 900, 100):
         job.write(step, workers=["worker_0"])
-    assert open_trial(job).steps() == [100, 200, 300, 400]
+    trial = open_trial(job)
+    assert [trial.steps() for _ in range(3)] == [[100, 200, 300, 400]] * 3
 
 
 # --- waiting ---------------------------------------------------------------------------------------------------------

@@ -96,11 +96,16 @@ def test_window_when_too_many_steps_wait_then_the_oldest_are_given_up(scale):
     assert follower.state(scale) is AVAILABLE
 
 
-def test_window_when_of_one_step_then_goes_on_too():
-    """The smallest window gives up one step at a time."""
-    follower = Follower(window=1)
-    follower.add(*((step, 0) for step in range(5)))
-    assert follower.completeness.last_complete_step == 3
+@pytest.mark.parametrize(("window", "last_complete_steps"), [(1, [0, 1, 2, 2]), (2, [0, 1, 1, 1]), (3, [0, 0, 0, 0])])
+def test_window_when_many_steps_wait_at_once_then_each_look_gives_up_half_of_it(window, last_complete_steps):
+    """Half of the window is one step at least, and what fits into the window goes on waiting."""
+    follower = Follower(window=window)
+    follower.add(*((step, 0) for step in range(4)))
+    seen = [follower.completeness.last_complete_step]
+    for _ in range(3):
+        follower.add()
+        seen.append(follower.completeness.last_complete_step)
+    assert seen == last_complete_steps
 
 
 def test_late_worker_when_it_catches_up_then_the_step_is_complete():
@@ -119,7 +124,7 @@ def test_late_worker_when_it_catches_up_then_the_step_is_complete():
     st.integers(1, 5),
 )
 def test_state_when_files_come_in_any_order_then_available_steps_stay_available(files, window, batch):
-    """What was once available stays so, the window is never exceeded, and the end settles everything."""
+    """What was once available stays so, no more than the window wait after a few looks, and the end settles all."""
     follower = Follower(num_workers=3, window=window)
     was_available = set()
     for start in range(0, len(files), batch):
@@ -127,6 +132,8 @@ def test_state_when_files_come_in_any_order_then_available_steps_stay_available(
         available = {step for step in range(14) if follower.state(step) is AVAILABLE}
         assert was_available <= available
         was_available = available
+        for _ in range(batch):
+            follower.add()
         waiting = [step for step in follower.index.steps() if not follower.completeness.is_complete(step)]
         assert len(waiting) <= window
         assert all(follower.index.num_writers(step) < 3 for step in waiting)
