@@ -8,7 +8,7 @@ from sagemaker_debug_ext.core.access_layer.s3handler import list_s3_objects
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.format.keys import EVENTS_PREFIX, INDEX_PREFIX
 
-__all__ = ["LocalIndexReader", "S3IndexReader"]
+__all__ = ["LocalIndexReader", "ReadIndexFilesCache", "S3IndexReader"]
 
 
 class S3IndexReader:
@@ -32,6 +32,34 @@ class S3IndexReader:
 
     def _list(self, folder: str, start_after_key: str | None) -> tuple[list[str], str | None]:
         return list_s3_objects(self.bucket_name, f"{self.prefix_name}/{folder}".lstrip("/"), start_after_key)
+
+
+class ReadIndexFilesCache:
+    """Remembers which index files have been read; it forgets those before a given one when it has grown large.
+
+    Attributes:
+        lookup_set: The files.
+        cache_limit: The number of files from which on earlier ones are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self.lookup_set: set[str] = set()
+        self.cache_limit = 1000
+
+    def has_not_read(self, index_file: str) -> bool:
+        """Return whether a file is none of those read."""
+        return index_file not in self.lookup_set
+
+    def add(self, index_file: str, start_after_key: str | None) -> None:
+        """Remember a file.
+
+        Args:
+            index_file: The file.
+            start_after_key: The first file that may be listed again; None if all may be.
+        """
+        if len(self.lookup_set) > self.cache_limit:
+            self.lookup_set = {file for file in self.lookup_set if file >= (start_after_key or "")}
+        self.lookup_set.add(index_file)
 
 
 class LocalIndexReader:

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from typing import Final
 
 from sagemaker_debug_ext._imports.lazy import lazy_names
 
-__all__ = ["get_logger"]
+__all__ = ["DuplicateLogFilter", "get_logger"]
+
+_MOST_REPEATS: Final = 3
+
+
+class DuplicateLogFilter(logging.Filter):
+    """Lets through each message three times, whatever its arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._num_seen: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a message has come three times at most."""
+        self._num_seen[str(record.msg)] += 1
+        return self._num_seen[str(record.msg)] <= _MOST_REPEATS
 
 
 def get_logger(name: str = "smdebug") -> logging.Logger:
-    """Return a logger of this package; applications configure it like any other."""
-    return logging.getLogger(f"sagemaker_debug_ext.{name}")
+    """Return a logger for scripts, of which a message comes three times at most; applications configure it as any."""
+    logger = logging.getLogger(f"sagemaker_debug_ext.{name}")
+    if not any(isinstance(given, DuplicateLogFilter) for given in logger.filters):
+        logger.addFilter(DuplicateLogFilter())
+    return logger
 
 
 __path__: list[str] = []  # submodules and further names come from the table of public names

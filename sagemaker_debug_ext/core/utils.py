@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+import enum
 import os
 
 import numpy as np
 
 from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext._s3_urls import SCHEME
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError
 from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_event_key, parse_index_key
 from sagemaker_debug_ext.store.format.messages import Array, to_array
 
-__all__ = ["get_path_to_collections", "is_s3", "is_sagemaker_job", "make_numpy_array", "parse_worker_name_from_file"]
+__all__ = [
+    "FRAMEWORK",
+    "get_aws_region_from_processing_job_arn",
+    "get_path_to_collections",
+    "is_framework_version_supported",
+    "is_s3",
+    "is_sagemaker_job",
+    "make_numpy_array",
+    "parse_worker_name_from_file",
+]
+
+
+class FRAMEWORK(enum.Enum):
+    """The frameworks that have hooks."""
+
+    PYTORCH = "pytorch"
+    TENSORFLOW = "tensorflow"
+    MXNET = "mxnet"
+    XGBOOST = "xgboost"
+
+
+def is_framework_version_supported(framework_type: object) -> bool:
+    """Return True: hooks work with every release of a framework that this package installs with.
+
+    Raises:
+        SMDebugNotImplementedError: There is no hook for it.
+    """
+    if not isinstance(framework_type, FRAMEWORK):
+        names = ", ".join(map(str, FRAMEWORK))
+        raise SMDebugNotImplementedError(f"framework_type must be one of {names} (got {framework_type!r})")
+    return True
 
 
 def is_s3(path: str) -> tuple[bool, str | None, str | None]:
@@ -26,6 +57,11 @@ def is_s3(path: str) -> tuple[bool, str | None, str | None]:
 def is_sagemaker_job() -> bool:
     """Return whether this process belongs to a SageMaker training job."""
     return "TRAINING_JOB_NAME" in os.environ
+
+
+def get_aws_region_from_processing_job_arn(processing_job_arn: str) -> str:
+    """Return the region in the ARN of a job."""
+    return processing_job_arn.split(":")[3]
 
 
 def get_path_to_collections(directory: str) -> str:

@@ -11,7 +11,9 @@ from typing import IO, Any, Final
 from sagemaker_debug_ext.core.access_layer.s3handler import DeleteRequest, ListRequest, S3Handler
 from sagemaker_debug_ext.core.utils import is_s3
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.backends.s3 import S3Backend
+from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
 
 __all__ = [
     "TSAccessFile",
@@ -20,6 +22,7 @@ __all__ = [
     "ensure_dir",
     "file_exists",
     "get_temp_path",
+    "is_first_process",
     "remove_file_if_exists",
 ]
 
@@ -40,6 +43,17 @@ def ensure_dir(file_path: str, is_file: bool = True) -> None:
 def remove_file_if_exists(file_path: str) -> None:
     """Delete a file of this machine, unless there is none."""
     Path(file_path).unlink(missing_ok=True)
+
+
+def is_first_process(path: str, is_dir: bool = True) -> bool:
+    """Return whether this call is the first one for a folder, or for a file if `is_dir` is False, on this machine.
+
+    The file that tells the others, of which the folder's is called ``claim.smd``, is made; those of S3 are all first.
+    """
+    if is_s3(path)[0]:
+        return True
+    folder, name = (path, CLAIM_KEY) if is_dir else os.path.split(path)
+    return LocalBackend(folder or os.curdir).create(name)
 
 
 def file_exists(file_path: str) -> bool:

@@ -180,16 +180,16 @@ def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable
     """
     if not (path is None or isinstance(path, (str, os.PathLike))):
         raise SMDebugTypeError(f"json_file_path must be a path or None (got {brief(path)})")
-    file = Path(path or environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
+    file = hook_config_file(path, environ)
     is_named = path is not None or (CONFIG_PATH_VARIABLE in environ and file.is_file())
     spec = None if is_named else job_spec_of_container(environ)
     if spec is not None:
         return functools.partial(_parse_job_spec, spec, job_name(environ))
-    parse = functools.partial(parse_configuration, _read_object(file), str(file))
+    parse = functools.partial(parse_configuration, read_object(file), str(file))
     if JOB_NAME_VARIABLE not in environ:
         return parse
     tensorboard = Path(environ.get(TENSORBOARD_PATH_VARIABLE) or DEFAULT_TENSORBOARD_PATH)
-    document = _read_object(tensorboard) if tensorboard.is_file() else None
+    document = read_object(tensorboard) if tensorboard.is_file() else None
 
     def parse_both(default_save_interval: int) -> HookConfiguration:
         folder = None if document is None else _Section(str(tensorboard), document).read("LocalPath", parse_text)
@@ -197,6 +197,11 @@ def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable
         return configuration.evolve_options(export_tensorboard=document is not None, tensorboard_dir=folder)
 
     return parse_both
+
+
+def hook_config_file(path: str | None, environ: Mapping[str, str]) -> Path:
+    """Return where the hook configuration file lies; without a path, where the environment or SageMaker has it."""
+    return Path(path or environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
 
 
 def parse_configuration(
@@ -268,7 +273,13 @@ def _join_path(folder: str, path: str) -> str:
     return path if is_elsewhere else os.path.join(folder, path)
 
 
-def _read_object(file: Path) -> dict[str, Any]:
+def read_object(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        SMDebugValueError: The file cannot be read, or holds no JSON object.
+    """
     try:
         content = json.loads(file.read_bytes())
     except FileNotFoundError as error:

@@ -72,8 +72,8 @@ def test_code_when_it_only_looks_alike_then_stays(source):
             2,
             "does not exist: the package reads and writes",
         ),
-        ("from smdebug.core.utils import (\n    is_s3,\n    is_first_process,\n)\n", 1, "nothing here needs it"),
-        ("import smdebug.core.utils as u\n\nu.is_first_process\n", 3, "utils.is_first_process does not exist"),
+        ("from smdebug.core.utils import (\n    is_s3,\n    load_json_as_dict,\n)\n", 1, "nothing here needs it"),
+        ("import smdebug.core.utils as u\n\nu.load_json_as_dict\n", 3, "utils.load_json_as_dict does not exist"),
         ("import smdebug.tensorflow as smd\nhook = smd.Hook('x')\n", 2, "use KerasHook"),
         (
             "import sagemaker.debugger\nx = sagemaker.debugger.utils.is_valid_regex\n",

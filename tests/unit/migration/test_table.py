@@ -77,8 +77,8 @@ def test_attribute_when_it_is_gone_then_the_error_says_what_to_use():
     """`hasattr` answers no."""
     module = importlib.import_module(f"{PACKAGE}.core.utils")
     with pytest.raises(AttributeError, match="does not exist: it was a helper inside smdebug"):
-        _ = module.setup_profiler_report
-    assert not hasattr(module, "setup_profiler_report")
+        _ = module.flatten
+    assert not hasattr(module, "flatten")
 
 
 def test_attribute_when_it_is_misspelt_then_the_nearest_is_named():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -79,6 +80,35 @@ def read_settings(path: str) -> DetailSettings:
             return parse_settings(file.read())
     except (OSError, UnicodeDecodeError):
         return DetailSettings()
+
+
+class ProfilerConfigParser:
+    """The settings of the file that the environment names, as scripts for Debugger read them; hooks read it themselves.
+
+    Args:
+        framework: Has no effect: the settings are the same for all.
+
+    Attributes:
+        config: The settings; None if the file asks for no profiling.
+    """
+
+    def __init__(self, framework: object = None) -> None:
+        self.framework = framework
+        self.load_config()
+
+    @property
+    def profiling_enabled(self) -> bool:
+        """Whether the file asks for profiling."""
+        return self.config is not None
+
+    def load_config(self) -> None:
+        """Read the file again."""
+        settings = read_settings(config_path(os.environ))
+        self.config = settings if settings.is_enabled else None
+
+    def is_python_profiling_enabled(self) -> bool:
+        """Return whether Python functions are profiled."""
+        return self.config is not None and self.config.python is not None
 
 
 def parse_settings(text: str) -> DetailSettings:
