@@ -256,7 +256,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
     @script_query(lambda *_: False)
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
         """Return whether the open step saves the tensor or the collection; false before the first step."""
-        plan = self._current_plan()
+        plan = self._current_plan() or self._first_plan()
         return plan is not None and (collection_name in plan.saved or plan.decide(tensor_name) is not None)
 
     @fail_safe
@@ -338,6 +338,10 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
     def _current_plan(self) -> StepPlan | None:
         """Return what is due at the open step; None if nothing is saved."""
         return None if self._lifecycle.is_off else self._steps.current_plan()
+
+    def _first_plan(self) -> StepPlan | None:
+        """Return what is due at the first step, if scripts may ask for that before it begins; None otherwise."""
+        return None
 
     def _capture(self, name: str, value: Any) -> None:
         """Save a tensor of the framework with the open step, if that is decided."""

@@ -157,6 +157,10 @@ class StepTracker:
             self._step_plan = self.save_plan().at(step.position.mode, step.position.mode_step)
         return self._step_plan
 
+    def first_plan(self) -> StepPlan | None:
+        """Return what is due at the first step of the mode; None once a step has begun."""
+        return None if self._last_begun >= 0 else self.save_plan().at(self.counters.mode, 0)
+
     def skip_until_due(self) -> None:
         """Only count the steps after the open one, up to the next at which something is due."""
         if self._open is not None and self._plan is not None:

@@ -15,7 +15,7 @@ import attrs
 import keras
 import numpy as np
 
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.keras.backend import backend_name, flatten_tensors
@@ -75,6 +75,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._kept_functions: list[WrappedFunction] = []
         self._batches: dict[Phase, int] = {}
         self._is_in_step = False
+        self._has_begun = False
         self._last_params: Any = None
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
         self._has_told: set[str] = set()
@@ -195,14 +196,23 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self.set_model(model)
             self._attach(phase)
 
+    def _first_plan(self) -> StepPlan | None:
+        """Return what is due at the first step, once training, evaluation or prediction has begun."""
+        return self._steps.first_plan() if self._has_begun and not self._lifecycle.is_off else None
+
     @fail_safe
     def _attach(self, phase: Phase) -> None:
         if not self._lifecycle.is_active():
             return
+        if self._steps.last_begun < 0:
+            self._steps.enter_mode(phase.mode)
+        self._has_begun = True
+        model = self.model
+        if getattr(model, f"{phase.value}_function", None) is None:  # a loop of the script itself calls its callbacks
+            return
         if phase is not Phase.TRAIN:
             self._batch = self._batches[phase] = -1
         self._forget_names()
-        model = self.model
         if phase is Phase.TRAIN:
             self._is_fitted = True
             self._describe_program(model)
@@ -211,8 +221,6 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         if backend_name() == "jax":
             self._warn_about("the back end is JAX, whose steps are out of reach")
             return
-        if getattr(model, f"{phase.value}_function", None) is None:
-            raise SMDebugTypeError(f"model must have a {phase.value}_function when a run begins (got {brief(model)})")
         function = self._functions.get((id(model), phase))
         if function is None:
             function = WrappedFunction(model, phase, self._make_watcher(model))

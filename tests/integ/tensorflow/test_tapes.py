@@ -315,3 +315,20 @@ def test_profiler_when_its_block_fails_then_mode_is_that_of_before(make_hook):
         assert hook.mode is smd.modes.EVAL
         raise KeyError
     assert hook.mode is smd.modes.TRAIN
+
+
+def test_loop_when_it_calls_the_hook_as_fit_does_then_goes_on_saving(build, data, make_hook, open_trial):
+    """Scripts call the callbacks of a loop themselves, and may ask what the first step saves before it begins."""
+    hook = make_hook(
+        include_collections=["gradients", "own"], save_config=smd.SaveConfig({smd.modes.TRAIN: smd.SaveConfigMode(3)})
+    )
+    hook.get_collection("own").include("dense")
+    asked = [("hid", "gradients"), ("dense_1", "nothing"), ("hid", "nothing"), ("x", "weights")]
+    assert not any(hook.should_save_tensor_or_collection(*names) for names in asked)
+    hook.on_train_begin()
+    assert [hook.should_save_tensor_or_collection(*names) for names in asked] == [True, True, False, False]
+    train(build, data, hook)
+    hook.on_train_end()
+    assert not any(hook.should_save_tensor_or_collection(*names) for names in asked)
+    hook.close()
+    assert open_trial(hook).steps() == [0, 3]
