@@ -22,6 +22,7 @@ __all__ = [
     "is_sagemaker_job",
     "make_numpy_array",
     "parse_worker_name_from_file",
+    "reset_config_validator",
 ]
 
 
@@ -44,6 +45,10 @@ def is_framework_version_supported(framework_type: object) -> bool:
         names = ", ".join(map(str, FRAMEWORK))
         raise SMDebugNotImplementedError(f"framework_type must be one of {names} (got {framework_type!r})")
     return True
+
+
+def reset_config_validator() -> None:
+    """Do nothing: no hook remembers whether a job was found to be supported."""
 
 
 def is_s3(path: str) -> tuple[bool, str | None, str | None]:

@@ -111,6 +111,18 @@ def test_frameworks_when_asked_for_then_their_hooks_are_there(library):
         utils.is_framework_version_supported("caffe")
 
 
+def test_hook_when_a_test_has_reset_the_checks_then_is_asked_for_as_before(library, monkeypatch, tmp_path):
+    """Fixtures of tests reset them; the switch that turns hooks off is a variable of the environment."""
+    pytest.importorskip("torch")
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
+    monkeypatch.setenv("USE_SMDEBUG", "true")
+    validator, smd = library.module("core.config_validator"), library.module("pytorch")
+    smd.del_hook()
+    validator.reset_config_validator()
+    assert validator.is_framework_version_supported(validator.FRAMEWORK.MXNET)
+    assert smd.get_hook() is None
+
+
 def test_use_of_a_report_when_opted_out_then_is_not_reported(library, monkeypatch):
     """The address of the original names region and job."""
     monkeypatch.delenv("PAPERMILL_EXECUTION", raising=False)
