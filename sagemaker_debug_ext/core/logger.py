@@ -11,10 +11,11 @@ from sagemaker_debug_ext._imports.lazy import lazy_names
 __all__ = ["DuplicateLogFilter", "get_logger"]
 
 _MOST_REPEATS: Final = 3
+_MOST_MESSAGES: Final = 1000
 
 
 class DuplicateLogFilter(logging.Filter):
-    """Lets through each message three times, whatever its arguments."""
+    """Lets through each message three times, whatever its arguments. It forgets all after a thousand different ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,6 +23,8 @@ class DuplicateLogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a message has come three times at most."""
+        if len(self._num_seen) >= _MOST_MESSAGES:
+            self._num_seen.clear()
         self._num_seen[str(record.msg)] += 1
         return self._num_seen[str(record.msg)] <= _MOST_REPEATS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import sagemaker_debug_ext
 from sagemaker_debug_ext import trials
 from sagemaker_debug_ext.config.collection import Collection
+from sagemaker_debug_ext.core.logger import DuplicateLogFilter
 from sagemaker_debug_ext.core.reader import FileReader
 from sagemaker_debug_ext.core.writer import FileWriter
 from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
@@ -85,3 +87,11 @@ def test_file_reader_when_file_is_cut_off_then_gives_what_is_whole(tmp_path, cut
     assert next(tensors)[0] == "a"
     with pytest.raises(CorruptRecordError, match="byte"):
         next(tensors)
+
+
+def test_log_filter_when_every_message_is_new_then_keeps_no_more_than_a_thousand():
+    """A job that logs a text of its own at each step must not grow."""
+    repeats = DuplicateLogFilter()
+    records = (logging.makeLogRecord({"msg": f"loss of step {step}"}) for step in range(2500))
+    assert all(repeats.filter(record) for record in records)
+    assert len(repeats._num_seen) <= 1000
