@@ -14,6 +14,7 @@ from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import ByteRange
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
 from sagemaker_debug_ext.testing.backends import BackendContract
+from sagemaker_debug_ext.watch.lease import Lease
 
 
 @pytest.fixture
@@ -276,12 +277,41 @@ def test_access_when_refused_then_says_what_is_needed(backend, monkeypatch, code
     def refuse(**_):
         raise botocore.exceptions.ClientError({"Error": {"Code": code, "Message": text}}, "GetObject")
 
+    backend.write("a", (b"1",))
     monkeypatch.setattr(backend._client, "get_object", refuse)
     with pytest.raises(StorageError, match=advice) as failed:
         backend.read("a")
     assert failed.value.path.endswith("some/trial/a")
     (found,) = backend.read_many([ByteRange("a")])
     assert isinstance(found, StorageError)
+
+
+def ask_all(backend, key):
+    """Ask for an object in all ways of a reader."""
+    return backend.read(key), backend.read(key, 1, 2), backend.exists(key), backend.age_seconds(key)
+
+
+def test_object_when_denied_to_a_reader_who_may_list_its_prefix_then_is_missing_if_the_listing_says_so(backend, proxy):
+    """S3 denies a missing object to those who may not list the whole bucket; one that is there stays an error."""
+    backend.write("present/status.json", (b"{}",))
+    backend.write("missing/status.json.old", (b"{}",))
+    proxy.spoil = lambda kind, path: 403 if kind in ("GET", "HEAD") else None
+    assert ask_all(backend, "missing/status.json") == (None, None, False, None)
+    lease = Lease(backend, "container")
+    assert lease.acquire()  # tokens are created, and looks at missing generations are denied
+    assert lease.is_held()
+    with pytest.raises(StorageError, match=r"AccessDenied.*s3:GetObject"):
+        backend.read("present/status.json")
+    with pytest.raises(StorageError, match=r"403.*s3:GetObject"):
+        backend.exists("present/status.json")
+
+
+def test_object_when_denied_to_a_reader_who_may_list_nothing_then_an_error_names_the_rights(backend, proxy):
+    """Nobody knows whether it is missing."""
+    proxy.spoil = lambda kind, path: 403 if kind in ("GET", "HEAD", "LIST") else None
+    for ask in (backend.read, backend.exists, backend.age_seconds):
+        with pytest.raises(StorageError, match="s3:ListBucket, and s3:GetObject to read"):
+            ask("self-managed/status.json")
 
 
 def test_options_when_given_then_sent(bucket, proxy, s3_client):

@@ -22,6 +22,7 @@ from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, 
 from sagemaker_debug_ext.store.backends.s3.errors import (
     BEYOND_THE_END,
     BROKEN_BODY,
+    DENIED,
     MISSING,
     REPLACED,
     SPOILED_ANSWER,
@@ -196,7 +197,7 @@ class S3Backend(Backend):
                 )
             except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
                 code = error_code(error)
-                if code in MISSING:
+                if self._is_missing(key, code):
                     return None, 0
                 if code in BEYOND_THE_END:
                     return b"", start
@@ -243,10 +244,24 @@ class S3Backend(Backend):
                 key, self._client.head_object, Bucket=self.bucket, Key=self._root + key, **self._payer
             )
         except StorageError as error:
-            if error.code in MISSING:
+            if self._is_missing(key, error.code):
                 return None
             raise
         return head
+
+    def _is_missing(self, key: str, code: str) -> bool:
+        """Return whether a request was refused with a code because there is no such object.
+
+        S3 says that an object is missing only to those who may list the bucket without a condition. Those who may list
+        a prefix of it are denied a missing object like one that they may not read; a listing of the key tells which.
+        """
+        if code not in DENIED:
+            return code in MISSING
+        try:
+            page = self._request_page(key, MaxKeys=1)
+        except StorageError:
+            return False  # the refusal of the object says more
+        return all(item["Key"] != self._root + key for item in page.get("Contents", ()))
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import urllib3.exceptions
 from sagemaker_debug_ext.errors import StorageError
 
 MISSING: Final = ("NoSuchKey", "404", "NotFound")
+DENIED: Final = ("AccessDenied", "403", "Forbidden", "AllAccessDisabled")
 BEYOND_THE_END: Final = ("InvalidRange", "416")
 REPLACED: Final = ("PreconditionFailed", "412")
 TAKEN: Final = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
@@ -72,7 +73,7 @@ def storage_error(location: str, bucket: str, error: BaseException) -> StorageEr
 def _advice(code: str, text: str, bucket: str) -> str:
     if "KMS" in code.upper() or ("kms" in text.lower() and code == "AccessDenied"):
         return " (the key that encrypts the object must allow kms:Decrypt to read, kms:GenerateDataKey to write)"
-    if code in ("AccessDenied", "403", "Forbidden", "AllAccessDisabled"):
+    if code in DENIED:
         return (
             f" (needed on bucket {quote(bucket)}: s3:ListBucket, and s3:GetObject to read, s3:PutObject to write; for"
             " a bucket whose requests the reader pays, requester_pays)"
