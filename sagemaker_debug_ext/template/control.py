@@ -191,11 +191,17 @@ def _is_open(state: dict[str, Any] | None) -> bool:
 
 
 def _read(location: str) -> dict[str, Any] | None:
+    """Return an object of JSON; None if it is missing, which S3 hides from those who may list a prefix only."""
     bucket, _, key = location.removeprefix("s3://").partition("/")
+    client = boto3.client("s3")
     try:
-        return dict(json.loads(boto3.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()))
+        return dict(json.loads(client.get_object(Bucket=bucket, Key=key)["Body"].read()))
     except ClientError as error:
-        if error.response["Error"]["Code"] != "NoSuchKey":
+        code = error.response["Error"]["Code"]
+        if code == "AccessDenied":
+            page = client.list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
+            code = "AccessDenied" if page["KeyCount"] else "NoSuchKey"
+        if code != "NoSuchKey":
             raise
         return None
 

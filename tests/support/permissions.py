@@ -38,7 +38,10 @@ def described(service, operation, parameters):
     if service == "events":
         resource = "arn:aws:events:us-east-1:123456789012:event-bus/default"
     if service == "sagemaker":
-        resource = f"arn:aws:sagemaker:us-east-1:123456789012:training-job/{parameters['TrainingJobName']}"
+        kind, name = (
+            ("processing", "ProcessingJobName") if "ProcessingJob" in operation else ("training", "TrainingJobName")
+        )
+        resource = f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{parameters[name]}"
     sources = {entry["Source"] for entry in parameters.get("Entries", ())}
     return (
         action,
@@ -59,7 +62,7 @@ def is_allowed(call, statement):
     """Return whether a statement allows a request."""
     action, resource, context = call
     conditions = [
-        (context[key], pattern)
+        (context.get(key, ""), pattern)
         for operator in (statement.get("Condition") or {}).values()
         for key, pattern in operator.items()
     ]

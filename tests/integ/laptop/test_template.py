@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import importlib.util
+import io
 import json
 import re
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from sagemaker_debug_ext import Rule, SelfManaged, StopTraining, rule_configs, self_managed_request
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.template import MAX_BYTES, control, render_template
+from support.permissions import as_list, described, is_allowed
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
@@ -189,6 +192,126 @@ def test_function_when_a_watcher_ends_then_the_handover_of_the_one_before_starts
     detail = {"ProcessingJobName": name, "ProcessingJobStatus": watcher_status}
     found = control.handler({"source": "aws.sagemaker", "detail": detail}, None)["Outcome"]
     assert re.sub("watch-[0-9a-f]{8}", "watch-00000000", found).startswith(outcome)
+
+
+PARAMETERS = {
+    "Bucket": "my-bucket",
+    "Prefix": "output/",
+    "JobNamePrefix": "digits-",
+    "StartWatchers": "true",
+    "WatcherRoleName": "Watcher",
+}
+WATCHER_ROLE = "arn:aws:iam::123456789012:role/Watcher"
+BY_LAMBDA = {"Log", "Fail"}
+"""Statements for what Lambda does in the function's name."""
+
+
+@pytest.fixture
+def statements(server):
+    """The statements of the function's role, as a stack that starts watchers has them."""
+    cloudformation, iam = server.client("cloudformation"), server.client("iam")
+    listed = [{"ParameterKey": key, "ParameterValue": value} for key, value in PARAMETERS.items()]
+    cloudformation.create_stack(StackName="control", TemplateBody=render_template(), Parameters=listed)
+    resources = cloudformation.list_stack_resources(StackName="control")["StackResourceSummaries"]
+    ids = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in resources}
+    role = ids["ControlRole"]
+    document = iam.get_role_policy(RoleName=role, PolicyName="control")["PolicyDocument"]
+    if isinstance(document, str):
+        document = ast.literal_eval(document)  # moto passes it on as Python writes it
+    found = list(document["Statement"])
+    arn = ids["StartPolicy"]  # moto attaches none to the role
+    version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+    found += iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]["Statement"]
+    cloudformation.delete_stack(StackName="control")
+    return found
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Stubs of SageMaker and S3 that the function gets, and the requests that it sends to them."""
+    session, calls = botocore.session.get_session(), []
+    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
+    clients = {name: session.create_client(name, "us-east-1", **keys) for name in ("sagemaker", "s3")}
+
+    def record(params, model, **_):
+        calls.append(described(model.service_model.service_name, model.name, params))
+        if model.name == "CreateProcessingJob":
+            calls.append(("iam:PassRole", params["RoleArn"], {"iam:PassedToService": "sagemaker.amazonaws.com"}))
+
+    for client in clients.values():
+        client.meta.events.register("provide-client-params", record)
+    monkeypatch.setattr(control.boto3, "client", clients.__getitem__)
+    stubs = {name: botocore.stub.Stubber(client) for name, client in clients.items()}
+    for stubber in stubs.values():
+        stubber.activate()
+    yield stubs["sagemaker"], stubs["s3"], calls
+    for stubber in stubs.values():
+        stubber.assert_no_pending_responses()
+
+
+def test_policy_when_the_function_runs_then_allows_its_requests_and_no_others(statements, recorded, monkeypatch):
+    """It stops a job, reads settings in a channel, and starts watchers, also if a missing status is denied."""
+    sagemaker, s3, calls = recorded
+    monkeypatch.setenv("START_WATCHERS", "true")
+    monkeypatch.setenv("WATCHER_ROLE_ARN", WATCHER_ROLE)
+    uploaded = {}
+    members = self_managed_request(
+        {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}},
+        rules=[Rule.sagemaker(rule_configs.overfit())],
+        self_managed=SelfManaged(place="processing", rule_image_uri="my/rules:1", config="channel"),
+        upload=uploaded.__setitem__,
+    )
+    (settings,) = uploaded.values()
+    job = {**REQUIRED, "TrainingJobStatus": "InProgress", "RoleArn": WATCHER_ROLE, **members}
+    job = {name: value for name, value in job.items() if name != "OutputDataConfig"}
+    watcher = "digits-1-watch-01234567"
+    watching = {
+        "ProcessingJobName": watcher,
+        "ProcessingJobArn": f"arn:aws:sagemaker:us-east-1:123456789012:processing-job/{watcher}",
+        "ProcessingJobStatus": "Failed",
+        "ProcessingResources": {
+            "ClusterConfig": {"InstanceCount": 1, "InstanceType": "ml.t3.medium", "VolumeSizeInGB": 10}
+        },
+        "AppSpecification": {"ImageUri": "my/rules:1", "ContainerArguments": ["--job", "digits-1"]},
+        "CreationTime": CREATED,
+    }
+
+    def answer_with_settings():
+        sagemaker.add_response("describe_training_job", job)
+        s3.add_response("get_object", {"Body": io.BytesIO(settings)})
+
+    describe(sagemaker, "InProgress")
+    sagemaker.add_response("stop_training_job", {})
+    assert control.handler(event(StopRequested=True), None)["Outcome"].startswith("stopped")
+    answer_with_settings()
+    sagemaker.add_response("create_processing_job", {"ProcessingJobArn": watching["ProcessingJobArn"]})
+    started = {"TrainingJobName": "digits-1", "TrainingJobStatus": "InProgress"}
+    assert control.handler({"source": "aws.sagemaker", "detail": started}, None)["Outcome"].startswith("watched")
+    sagemaker.add_response("describe_processing_job", watching)
+    answer_with_settings()
+    s3.add_client_error("get_object", "AccessDenied", http_status_code=403)
+    s3.add_response("list_objects_v2", {"KeyCount": 0})
+    sagemaker.add_response("create_processing_job", {"ProcessingJobArn": watching["ProcessingJobArn"]})
+    assert control.handler(ended(watcher), None)["Outcome"].startswith("watched")
+
+    assert [call for call in calls if not any(is_allowed(call, statement) for statement in statements)] == []
+    unused = {
+        (statement["Sid"], action, resource)
+        for statement in statements
+        for action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+        if not any(is_allowed(call, {**statement, "Action": action, "Resource": resource}) for call in calls)
+    }
+    assert {sid for sid, _, _ in unused} == BY_LAMBDA
+
+
+def test_function_when_it_may_not_read_a_status_then_fails(recorded):
+    """What is there, but denied, is no missing status; the event is kept, so that somebody looks."""
+    _, s3, _ = recorded
+    s3.add_client_error("get_object", "AccessDenied", http_status_code=403)
+    s3.add_response("list_objects_v2", {"KeyCount": 1})
+    with pytest.raises(botocore.exceptions.ClientError, match="AccessDenied"):
+        control._read("s3://my-bucket/output/digits-1/self-managed/status.json")
 
 
 @needs_torch
