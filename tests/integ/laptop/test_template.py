@@ -14,6 +14,7 @@ import botocore.exceptions
 import botocore.session
 import botocore.stub
 import pytest
+import yaml
 
 from sagemaker_debug_ext import Rule, SelfManaged, StopTraining, rule_configs, self_managed_request
 from sagemaker_debug_ext.cli.main import main
@@ -108,6 +109,43 @@ def test_template_when_a_stack_is_made_then_its_function_is_the_one_tested_here(
     inline = re.search(r"ZipFile: \|\n((?: {10}.*\n|\n)+)", render_template())[1]
     code = "".join(line[10:] or "\n" for line in inline.splitlines(keepends=True))
     assert code.rstrip("\n") == Path(control.__file__).read_text().rstrip("\n")
+
+
+def holds(condition, parameters):
+    """Return whether a condition of the template holds for its parameters."""
+    if not isinstance(condition, dict):
+        return condition
+    ((function, operand),) = condition.items()
+    if function == "Ref":
+        return parameters[operand]
+    values = [holds(value, parameters) for value in operand]
+    return {"Equals": lambda: values[0] == values[1], "Not": lambda: not values[0]}[function]()
+
+
+@pytest.mark.parametrize(("role", "is_refused"), [("", True), ("Watcher", False)])
+@pytest.mark.parametrize("starts", ["true", "false"])
+def test_stack_when_it_starts_watchers_without_a_role_then_is_refused(starts, role, is_refused):
+    """By CloudFormation, before it makes anything; a function that starts nothing would be no answer."""
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    def read(loader, name, node):
+        is_text = isinstance(node, yaml.ScalarNode)
+        return {name: loader.construct_scalar(node) if is_text else loader.construct_sequence(node, deep=True)}
+
+    Loader.add_multi_constructor("!", read)
+    template = yaml.load(render_template(), Loader)
+    parameters = {"StartWatchers": starts, "WatcherRoleName": role}
+    assert {name: template["Parameters"][name]["Default"] for name in parameters} == {
+        "StartWatchers": "false",
+        "WatcherRoleName": "",
+    }
+    (rule,) = template["Rules"].values()
+    (assertion,) = rule["Assertions"]
+    failed = holds(rule["RuleCondition"], parameters) and not holds(assertion["Assert"], parameters)
+    assert failed == (is_refused and starts == "true")
+    assert "needs WatcherRoleName" in assertion["AssertDescription"]
 
 
 @pytest.mark.parametrize(
