@@ -32,6 +32,7 @@ NUM_ATTEMPTS: Final = 3
 
 _LOG: Final = logging.getLogger(__name__)
 _NUM_PROCESSES: Final = 4
+_QUEUE: Final = "queue_for_failures"
 _START_SECONDS: Final = 10.0  # Lambda, too, does not count the start
 _RUN: Final = """
 import importlib, json, sys, types
@@ -54,11 +55,13 @@ class Functions:
         self._make_client = make_client
         self._environment = environment
         self._pool = ThreadPoolExecutor(_NUM_PROCESSES, thread_name_prefix="function")
-        self._restore = _divert_events(self._put)
+        self._restore = contextlib.ExitStack()
+        self._restore.callback(_divert_events(self._put))
+        self._restore.callback(_keep_queues())
 
     def close(self) -> None:
         """Run the functions of all events that have come, and take no more."""
-        self._restore()
+        self._restore.close()
         self._pool.shutdown(wait=True)
 
     def _put(self, function: Any, event: Mapping[str, Any]) -> None:
@@ -71,6 +74,7 @@ class Functions:
                 if self._try(function, event, attempt):
                     return
             _LOG.warning("function %s has failed %d times with an event", function.function_name, NUM_ATTEMPTS)
+            self._keep(function, event)
         except Exception:  # noqa: BLE001 - the end of the task: nobody else hears of it
             _LOG.exception("function %s was not run", function.function_name)
 
@@ -96,6 +100,14 @@ class Functions:
                 return False
         self._log(function.function_name, run.stdout)
         return run.returncode == 0
+
+    def _keep(self, function: Any, event: str) -> None:
+        """Put an event that a function has failed to handle into the queue that its ``DeadLetterConfig`` names."""
+        arn = getattr(function, _QUEUE, None)
+        if arn is not None:
+            queues = self._make_client("sqs")
+            url = queues.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
+            queues.send_message(QueueUrl=url, MessageBody=event)
 
     def _log(self, name: str, text: str) -> None:
         """Pass what a function has printed on to CloudWatch Logs."""
@@ -129,6 +141,33 @@ def _divert_events(put: Callable[[Any, Mapping[str, Any]], None]) -> Callable[[]
 
     rules.send_to_targets = send
     return lambda: setattr(rules, "send_to_targets", send_to_targets)
+
+
+def _keep_queues() -> Callable[[], None]:
+    """Let functions know the ARN of their queue for failures, which moto drops; return a function that ends this."""
+    functions = import_optional("moto.awslambda.models", "the laptop server", "laptop").LambdaFunction
+    make, make_from_template = functions.__init__, functions.create_from_cloudformation_json
+
+    def queue_of(settings: Mapping[str, Any]) -> str | None:
+        return (settings.get("DeadLetterConfig") or {}).get("TargetArn")
+
+    @functools.wraps(make)
+    def init(self: Any, *, spec: Mapping[str, Any], **members: Any) -> None:
+        make(self, spec=spec, **members)
+        setattr(self, _QUEUE, queue_of(spec))
+
+    @functools.wraps(make_from_template)
+    def create(_: type, name: str, resource: Mapping[str, Any], *arguments: Any, **members: Any) -> Any:
+        function = make_from_template(name, resource, *arguments, **members)
+        setattr(function, _QUEUE, queue_of(resource["Properties"]))
+        return function
+
+    functions.__init__, functions.create_from_cloudformation_json = init, classmethod(create)
+
+    def restore() -> None:
+        functions.__init__, functions.create_from_cloudformation_json = make, make_from_template
+
+    return restore
 
 
 def _function_arns(rule: Any) -> Iterator[str]:

@@ -63,7 +63,7 @@ def handler(event, context):
 def add_function(server):
     """Return a function that makes a Lambda function and sends it the events that match a pattern."""
 
-    def add(name, code, pattern, handler="index.handler"):
+    def add(name, code, pattern, handler="index.handler", **members):
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as file:
             file.writestr(f"{handler.partition('.')[0]}.py", code)
@@ -77,6 +77,7 @@ def add_function(server):
             Handler=handler,
             Timeout=30,
             Code={"ZipFile": archive.getvalue()},
+            **members,
         )["FunctionArn"]
         events = server.client("events")
         events.put_rule(Name=name, EventPattern=json.dumps(pattern))
@@ -139,11 +140,47 @@ def test_stack_when_made_of_the_template_then_its_function_stops_jobs(server, su
     cloudformation.delete_stack(StackName="control")
 
 
-def test_function_when_it_fails_then_is_repeated_twice(submit, wait_for, add_function, printed_by):
+@pytest.fixture
+def received_from(server):
+    """Return a function that waits for a message of a queue and returns the event in it."""
+
+    def wait(url):
+        sqs = server.client("sqs")
+        for _ in range(12):
+            messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10).get("Messages", [])
+            if messages:
+                return json.loads(messages[0]["Body"])
+        raise AssertionError(f"no message in {url}")
+
+    return wait
+
+
+def test_function_when_it_fails_then_is_repeated_twice_and_its_event_kept(
+    server, submit, wait_for, add_function, printed_by, received_from
+):
     """Its log holds what it has printed, and the error; other targets of the rule get the event, too."""
-    add_function("fails", FAILS, {"source": ["aws.sagemaker"], "detail": {"TrainingJobName": ["seen"]}})
+    url = server.client("sqs").create_queue(QueueName="kept")["QueueUrl"]
+    pattern = {"source": ["aws.sagemaker"], "detail": {"TrainingJobName": ["seen"], "TrainingJobStatus": ["Completed"]}}
+    queue = {"TargetArn": "arn:aws:sqs:us-east-1:123456789012:kept"}
+    add_function("fails", FAILS, pattern, DeadLetterConfig=queue)
     submit("seen", "print('trained')")
     wait_for("seen", "Completed")
     found = printed_by("fails", "ValueError: Completed")
     assert found.count("attempt 1") >= 1
     printed_by("fails", "attempt 3")
+    assert received_from(url)["detail"]["TrainingJobName"] == "seen"
+
+
+def test_stack_when_its_function_fails_then_the_event_is_kept_in_the_queue(server, received_from):
+    """As for a job that is gone; whoever looks into the queue sees what was asked."""
+    cloudformation = server.client("cloudformation")
+    parameters = [{"ParameterKey": "Bucket", "ParameterValue": "my-bucket"}]
+    cloudformation.create_stack(StackName="failing", TemplateBody=render_template(), Parameters=parameters)
+    (stack,) = cloudformation.describe_stacks(StackName="failing")["Stacks"]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    detail = {"TrainingJobName": "gone", "SelfManaged": {"StopRequested": True}}
+    entry = {"Source": "sagemaker-debug-ext", "DetailType": DETAIL_TYPE, "Detail": json.dumps(detail)}
+    server.client("events").put_events(Entries=[entry])
+    kept = received_from(outputs["FailedEventsUrl"])
+    cloudformation.delete_stack(StackName="failing")
+    assert (kept["source"], kept["detail"]) == ("sagemaker-debug-ext", detail)
