@@ -39,6 +39,7 @@ def run_job(aws):
             [sys.executable, "-c", textwrap.dedent(script)],
             env={**environment, **variables},
             cwd=folder,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -223,6 +223,43 @@ def test_spec_when_a_variable_was_changed_then_is_named_and_training_goes_on(run
     assert keys["KeyCount"] == 0
 
 
+DIE = (
+    KILL
+    + """
+import os, signal, time
+from sagemaker_debug_ext.config.job_spec import decode_job_spec
+from sagemaker_debug_ext.store.backends import open_backend
+
+def die():
+    # Once an action was carried out: this process and its watcher, as with their host.
+    state = open_backend(decode_job_spec(os.environ).state_location(os.environ["TRAINING_JOB_NAME"]))
+    while not any(state.read(info.key) for info in state.list("actions/")):
+        time.sleep(0.1)
+    kill(20)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+)
+ELASTIC = (
+    DIE
+    + """
+import sys
+import torch
+import sagemaker_debug_ext.pytorch as smd
+
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+place = "file://" + os.environ["RENDEZVOUS"]
+torch.distributed.init_process_group("gloo", init_method=place, rank=rank, world_size=size)
+hook = smd.Hook.create_from_json_file()
+model, loss = torch.nn.Linear(4, 2), torch.nn.CrossEntropyLoss()
+hook.register_module(model)
+for step in range(40):
+    loss(model(torch.randn(16, 4)), torch.randint(0, 2, (16,))).backward()
+print("trained", flush=True)
+if size > 1:
+    die() if rank == 0 else sys.stdin.read()
+"""
+)
+"""Trains in processes that form a group; the first one of several dies."""
 QUICK_LEASE = """
 import sagemaker_debug_ext.watch.lease as lease
 lease.EXPIRY_SECONDS, lease._LOOK_SECONDS = 2.0, 0.2
@@ -246,9 +283,7 @@ def test_host_when_it_dies_then_the_restarted_job_goes_on_and_no_action_is_repea
     )
     options = SelfManaged(poll_seconds=0.2, topic_arn=topic, drain_seconds=30)
     request = make_request([fires, Rule.sagemaker(rule_configs.exploding_tensor())], options)
-    killed = KILL + TRAIN.format(steps=100, pause=0.05).replace(
-        "    if hook", "    if step == 60: kill(20); os.kill(os.getpid(), signal.SIGKILL)\n    if hook"
-    )
+    killed = DIE + TRAIN.format(steps=100, pause=0).replace("    if hook", "    if step == 60: die()\n    if hook")
     assert run_job(killed, request, **variables).returncode == -signal.SIGKILL
     first = WatchStatus.read(state_of(request, aws)).document
     assert first["generation"] == 1
@@ -264,6 +299,32 @@ def test_host_when_it_dies_then_the_restarted_job_goes_on_and_no_action_is_repea
     assert steps == list(range(0, 5 * len(steps), 5))
     assert len(steps) > 100 / 5
     assert len(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])) == 1
+
+
+def test_first_worker_when_its_container_dies_then_the_next_first_one_has_a_watcher(
+    run_job, make_request, aws, tmp_path
+):
+    """As in an elastic job: those that are left form a new group, in which another one is the first."""
+    (tmp_path / "sitecustomize.py").write_text(QUICK_LEASE)
+    variables = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    fires = Rule.sagemaker(
+        rule_configs.vanishing_gradient(), rule_parameters={"threshold": "1e9"}, actions=StopTraining()
+    )
+    request = make_request([fires, Rule.sagemaker(rule_configs.exploding_tensor())])
+    group = {**variables, "WORLD_SIZE": "2", "RENDEZVOUS": str(tmp_path / "two")}
+    first, other = (run_job.start(ELASTIC, request, RANK=rank, **group) for rank in "01")
+    assert first.wait(120) == -signal.SIGKILL
+    first.communicate()
+    other.kill()  # its agent starts it again, in the new group
+    _, errors = other.communicate()
+    assert "[rules]" not in errors  # the group had one watcher
+    assert WatchStatus.read(state_of(request, aws)).document["generation"] == 1
+    report = run_job(ELASTIC, request, RANK="0", WORLD_SIZE="1", RENDEZVOUS=str(tmp_path / "one"), **variables)
+    assert report.returncode == 0, report.stderr
+    second = WatchStatus.read(state_of(request, aws))
+    assert second.document["generation"] == 2
+    assert statuses(second) == {"VanishingGradient": "IssuesFound", "ExplodingTensor": "NoIssuesFound"}
+    assert second.rules[0]["actions"][0]["outcome"].startswith("not repeated")
 
 
 def test_job_when_another_one_had_its_name_then_the_hook_is_refused_and_that_trial_is_kept(run_job, make_request, aws):
