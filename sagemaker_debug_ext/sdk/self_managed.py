@@ -139,9 +139,7 @@ def upload_spec(location: str, content: bytes, client: Any = None) -> None:
     from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
     from sagemaker_debug_ext.store.backends.s3 import S3Options  # noqa: PLC0415
 
-    backend = open_backend(location, S3Options(client=client))
-    if not backend.exists(SPEC_FILE):
-        backend.write(SPEC_FILE, [content])
+    open_backend(location, S3Options(client=client)).create(SPEC_FILE, content)
 
 
 def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None = None) -> dict[str, Any]:
