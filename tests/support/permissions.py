@@ -3,6 +3,25 @@
 from __future__ import annotations
 
 import fnmatch
+import json
+import string
+
+from sagemaker_debug_ext.template import policies
+
+STACK = {
+    "Partition": "aws",
+    "Region": "us-east-1",
+    "Account": "123456789012",
+    "Bucket": "my-bucket",
+    "Prefix": "output/",
+    "JobNamePrefix": "digits-",
+    "WatcherRoleName": "Watcher",
+    "TopicArn": "arn:aws:sns:us-east-1:123456789012:topic",
+    "ControlLogArn": "arn:aws:logs:us-east-1:123456789012:log-group:control",
+    "FailedEventsArn": "arn:aws:sqs:us-east-1:123456789012:failed",
+    "KmsKeyArn": "arn:aws:kms:us-east-1:123456789012:key/mine",
+}
+"""What the placeholders of the template's policies stand for."""
 
 RECORDER = """
 import json, os
@@ -71,3 +90,26 @@ def is_allowed(call, statement):
         and any(fnmatch.fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
         and all(fnmatch.fnmatchcase(value, pattern) for value, pattern in conditions)
     )
+
+
+def statements_of(name):
+    """Return the statements of a policy of the template, filled in for `STACK`."""
+    return json.loads(string.Template(json.dumps(policies()[name]["Statement"])).substitute(STACK))
+
+
+def pass_role(parameters):
+    """Return what IAM checks besides, when a request for a processing job names its role."""
+    return "iam:PassRole", parameters["RoleArn"], {"iam:PassedToService": "sagemaker.amazonaws.com"}
+
+
+def refused_and_unused(calls, statements):
+    """Return the requests that no statement allows, and the statements, by action and resource, that allow none."""
+    refused = [call for call in calls if not any(is_allowed(call, statement) for statement in statements)]
+    unused = {
+        (statement["Sid"], action, resource)
+        for statement in statements
+        for action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+        if not any(is_allowed(call, {**statement, "Action": action, "Resource": resource}) for call in calls)
+    }
+    return refused, unused

@@ -80,8 +80,11 @@ def add_parser(commands: Any) -> None:
         parts, "resume", "Evaluate the rules that a watcher has left open.", run_resume, description=_RESUME
     )
     resume.add_argument("job", metavar="JOB", help="name of a training job that has ended, or the folder of the job")
-    _arguments.add_command(
+    template = _arguments.add_command(
         parts, "template", "Print a CloudFormation template for self-managed jobs.", run_template, description=_TEMPLATE
+    )
+    template.add_argument(
+        "--policies", action="store_true", help="print its policies as JSON, by role, with placeholders like ${Bucket}"
     )
     watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
     watch.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
@@ -161,11 +164,14 @@ def run_rbac(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_template(arguments: argparse.Namespace) -> int:  # noqa: ARG001 - every command takes them
-    """Print the CloudFormation template."""
-    from sagemaker_debug_ext.template import render_template
+def run_template(arguments: argparse.Namespace) -> int:
+    """Print the CloudFormation template, or its policies alone."""
+    from sagemaker_debug_ext.template import policies, render_template
 
-    _output.write(render_template().rstrip("\n"))
+    if arguments.policies:
+        _output.write_json(policies())
+    else:
+        _output.write(render_template().rstrip("\n"))
     return 0
 
 

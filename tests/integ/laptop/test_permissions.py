@@ -25,7 +25,7 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.template import render_template
 from support.laptop import TRAIN
-from support.permissions import RECORDER, as_list, described, is_allowed
+from support.permissions import RECORDER, described, refused_and_unused
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
 
@@ -140,17 +140,9 @@ def test_policy_when_a_watcher_runs_elsewhere_then_allows_its_requests_and_no_ot
     assert code == -signal.SIGKILL
     code, requests_of_watcher = watched(signal.SIGTERM if place == "pod" else None)
     assert code == 0
-    for policy, calls in (("TrainingPolicy", requests_of_training), ("WatcherPolicy", requests_of_watcher)):
-        refused = [call for call in calls if not any(is_allowed(call, statement) for statement in statements[policy])]
-        assert refused == [], policy
-    unused = {
-        (statement["Sid"], action, resource)
-        for statement in statements["WatcherPolicy"]
-        for action in as_list(statement["Action"])
-        for resource in as_list(statement["Resource"])
-        if not any(
-            is_allowed(call, {**statement, "Action": action, "Resource": resource}) for call in requests_of_watcher
-        )
-    }
+    refused, _ = refused_and_unused(requests_of_training, statements["TrainingPolicy"])
+    assert refused == []
+    refused, unused = refused_and_unused(requests_of_watcher, statements["WatcherPolicy"])
+    assert refused == []
     # Other clusters say in other ways whether a job has ended.
     assert {sid for sid, _, _ in unused} == (set() if place == "processing" else {"Look"})

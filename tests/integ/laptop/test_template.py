@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import datetime as dt
 import importlib.util
 import io
@@ -19,7 +18,7 @@ import yaml
 from sagemaker_debug_ext import Rule, SelfManaged, StopTraining, rule_configs, self_managed_request
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.template import MAX_BYTES, control, render_template
-from support.permissions import as_list, described, is_allowed
+from support.permissions import described, pass_role, refused_and_unused, statements_of
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
@@ -80,12 +79,43 @@ REQUIRED = {
 }
 
 
+def reader_of_templates():
+    """Return a loader for YAML that takes the short forms of CloudFormation's functions for mappings."""
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    def read(loader, name, node):
+        is_text = isinstance(node, yaml.ScalarNode)
+        return {name: loader.construct_scalar(node) if is_text else loader.construct_sequence(node, deep=True)}
+
+    Loader.add_multi_constructor("!", read)
+    return Loader
+
+
 def test_template_when_printed_then_fits_into_a_request(capsys):
     """Of CreateStack, which takes no larger text."""
     assert main(["self-managed", "template"]) == 0
     text = capsys.readouterr().out
     assert text == render_template()
     assert len(text.encode()) < MAX_BYTES
+
+
+def test_policies_when_printed_then_are_those_of_the_template(capsys):
+    """One for each role, for those who make them in other ways; each has what it is limited to as a placeholder."""
+    assert main(["self-managed", "template", "--policies"]) == 0
+    text = capsys.readouterr().out
+    printed = json.loads(text)
+    assert set(printed) == {
+        *("Training", "TrainingKey", "Watcher", "Submitter", "Reader", "ReaderKey", "Control", "Start"),
+    }
+    found = yaml.load(render_template(), reader_of_templates())["Resources"]
+    for name, policy in printed.items():
+        resource = found["ControlRole" if name == "Control" else f"{name}Policy"]["Properties"]
+        document = resource["Policies"][0]["PolicyDocument"] if name == "Control" else resource["PolicyDocument"]
+        assert [part["Sid"] for part in document["Statement"]] == [part["Sid"] for part in policy["Statement"]]
+        assert [part["Action"] for part in document["Statement"]] == [part["Action"] for part in policy["Statement"]]
+    assert {"${Bucket}", "${Prefix}", "${TopicArn}"} <= set(re.findall(r"\$\{\w+\}", text))
 
 
 def test_template_when_a_stack_is_made_then_its_function_is_the_one_tested_here(server):
@@ -127,15 +157,7 @@ def holds(condition, parameters):
 def test_stack_when_it_starts_watchers_without_a_role_then_is_refused(starts, role, is_refused):
     """By CloudFormation, before it makes anything; a function that starts nothing would be no answer."""
 
-    class Loader(yaml.SafeLoader):
-        pass
-
-    def read(loader, name, node):
-        is_text = isinstance(node, yaml.ScalarNode)
-        return {name: loader.construct_scalar(node) if is_text else loader.construct_sequence(node, deep=True)}
-
-    Loader.add_multi_constructor("!", read)
-    template = yaml.load(render_template(), Loader)
+    template = yaml.load(render_template(), reader_of_templates())
     parameters = {"StartWatchers": starts, "WatcherRoleName": role}
     assert {name: template["Parameters"][name]["Default"] for name in parameters} == {
         "StartWatchers": "false",
@@ -232,36 +254,9 @@ def test_function_when_a_watcher_ends_then_the_handover_of_the_one_before_starts
     assert re.sub("watch-[0-9a-f]{8}", "watch-00000000", found).startswith(outcome)
 
 
-PARAMETERS = {
-    "Bucket": "my-bucket",
-    "Prefix": "output/",
-    "JobNamePrefix": "digits-",
-    "StartWatchers": "true",
-    "WatcherRoleName": "Watcher",
-}
 WATCHER_ROLE = "arn:aws:iam::123456789012:role/Watcher"
 BY_LAMBDA = {"Log", "Fail"}
 """Statements for what Lambda does in the function's name."""
-
-
-@pytest.fixture
-def statements(server):
-    """The statements of the function's role, as a stack that starts watchers has them."""
-    cloudformation, iam = server.client("cloudformation"), server.client("iam")
-    listed = [{"ParameterKey": key, "ParameterValue": value} for key, value in PARAMETERS.items()]
-    cloudformation.create_stack(StackName="control", TemplateBody=render_template(), Parameters=listed)
-    resources = cloudformation.list_stack_resources(StackName="control")["StackResourceSummaries"]
-    ids = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in resources}
-    role = ids["ControlRole"]
-    document = iam.get_role_policy(RoleName=role, PolicyName="control")["PolicyDocument"]
-    if isinstance(document, str):
-        document = ast.literal_eval(document)  # moto passes it on as Python writes it
-    found = list(document["Statement"])
-    arn = ids["StartPolicy"]  # moto attaches none to the role
-    version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
-    found += iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]["Statement"]
-    cloudformation.delete_stack(StackName="control")
-    return found
 
 
 @pytest.fixture
@@ -274,7 +269,7 @@ def recorded(monkeypatch):
     def record(params, model, **_):
         calls.append(described(model.service_model.service_name, model.name, params))
         if model.name == "CreateProcessingJob":
-            calls.append(("iam:PassRole", params["RoleArn"], {"iam:PassedToService": "sagemaker.amazonaws.com"}))
+            calls.append(pass_role(params))
 
     for client in clients.values():
         client.meta.events.register("provide-client-params", record)
@@ -287,9 +282,10 @@ def recorded(monkeypatch):
         stubber.assert_no_pending_responses()
 
 
-def test_policy_when_the_function_runs_then_allows_its_requests_and_no_others(statements, recorded, monkeypatch):
+def test_policy_when_the_function_runs_then_allows_its_requests_and_no_others(recorded, monkeypatch):
     """It stops a job, reads settings in a channel, and starts watchers, also if a missing status is denied."""
     sagemaker, s3, calls = recorded
+    statements = statements_of("Control") + statements_of("Start")
     monkeypatch.setenv("START_WATCHERS", "true")
     monkeypatch.setenv("WATCHER_ROLE_ARN", WATCHER_ROLE)
     uploaded = {}
@@ -332,14 +328,8 @@ def test_policy_when_the_function_runs_then_allows_its_requests_and_no_others(st
     sagemaker.add_response("create_processing_job", {"ProcessingJobArn": watching["ProcessingJobArn"]})
     assert control.handler(ended(watcher), None)["Outcome"].startswith("watched")
 
-    assert [call for call in calls if not any(is_allowed(call, statement) for statement in statements)] == []
-    unused = {
-        (statement["Sid"], action, resource)
-        for statement in statements
-        for action in as_list(statement["Action"])
-        for resource in as_list(statement["Resource"])
-        if not any(is_allowed(call, {**statement, "Action": action, "Resource": resource}) for call in calls)
-    }
+    refused, unused = refused_and_unused(calls, statements)
+    assert refused == []
     assert {sid for sid, _, _ in unused} == BY_LAMBDA
 
 

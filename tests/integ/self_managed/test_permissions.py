@@ -20,9 +20,17 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
-from sagemaker_debug_ext.sdk.self_managed import upload_spec
+from sagemaker_debug_ext.sdk import attach_debugger
 from sagemaker_debug_ext.template import render_template
-from support.permissions import RECORDER, as_list, described, is_allowed
+from support.permissions import (
+    RECORDER,
+    as_list,
+    described,
+    is_allowed,
+    pass_role,
+    refused_and_unused,
+    statements_of,
+)
 
 TRAIN = """
 import sys, time
@@ -119,20 +127,33 @@ def test_policy_when_a_job_has_no_topic_then_it_needs_rights_to_find_one(policy,
     assert refused == {"sns:CreateTopic", "sns:ListSubscriptions", "sns:Subscribe", "sns:Publish"}
 
 
-def test_submitter_when_settings_are_in_a_channel_then_it_needs_one_right_below_specs(aws, monkeypatch):
-    """To write the file, once or again: a submitter that may read nothing cannot know whether it is there."""
+def test_submitter_when_it_starts_the_watcher_then_the_policy_allows_its_requests_and_no_others(aws, monkeypatch):
+    """With settings in a channel, which are written once or again: whoever may read nothing cannot know."""
     calls = []
     call = botocore.client.BaseClient._make_api_call
 
     def record(self, operation, parameters):
         calls.append(described(self.meta.service_model.service_name, operation, parameters))
+        if operation == "CreateProcessingJob":
+            calls.append(pass_role(parameters))
         return call(self, operation, parameters)
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", record)
-    request = {"TrainingJobName": "submitted", "OutputDataConfig": {"S3OutputPath": aws}}
-    for _ in range(2):
-        calls.clear()
-        self_managed_request(request, self_managed=SelfManaged(config="channel"), upload=upload_spec)
-        ((action, resource, _),) = calls
-        assert action == "s3:PutObject"
-        assert resource.startswith("arn:aws:s3:::my-bucket/output/_specs/")
+    session = boto3.Session(region_name="us-east-1")
+    role = "arn:aws:iam::123456789012:role/Watcher"
+    options = SelfManaged(place="processing", rule_image_uri="my/rules:1", rule_role_arn=role, config="channel")
+    rules = [Rule.sagemaker(rule_configs.overfit())]
+    with attach_debugger(session, rules=rules, self_managed=options):
+        client = session.client("sagemaker")
+        monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", record)
+        for number in range(2):
+            client.create_training_job(
+                TrainingJobName=f"digits-submitted-{number}",
+                RoleArn="arn:aws:iam::123456789012:role/Trainer",
+                AlgorithmSpecification={"TrainingImage": "image", "TrainingInputMode": "File"},
+                OutputDataConfig={"S3OutputPath": aws},
+                ResourceConfig={"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 10},
+                StoppingCondition={"MaxRuntimeInSeconds": 600},
+            )
+    refused, unused = refused_and_unused(calls, statements_of("Submitter"))
+    assert {action for action, _, _ in refused} == {"sagemaker:CreateTrainingJob"}  # which every submitter needs
+    assert unused == set()
