@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,11 +18,48 @@ from support.guides import run_guide
 from support.laptop import TRAIN
 
 GUIDE = Path(__file__).parents[3] / "docs" / "laptop.md"
+SELF_MANAGED = GUIDE.with_name("self-managed.md")
 MAX_COMMANDS = 5
+PROGRAM = [sys.executable, "-m", "sagemaker_debug_ext.cli.main"]
+
+DEBUG = """
+import sys
+from sagemaker_debug_ext.cli.main import main
+sys.exit(main())
+"""
+KEEP = """
+import pathlib, sys
+name = pathlib.Path(sys.argv[0]).name
+with open(f"{name}.log", "a") as kept:
+    kept.write(sys.stdin.read() if name == "kubectl" else pathlib.Path(sys.argv[1]).read_text())
+"""
+AWS = """
+import argparse, json, boto3
+parser = argparse.ArgumentParser()
+parser.add_argument("service")
+parser.add_argument("operation")
+parser.add_argument("--template-file")
+parser.add_argument("--stack-name")
+parser.add_argument("--capabilities")
+parser.add_argument("--parameter-overrides", nargs="*", default=[])
+given = parser.parse_args()
+client = boto3.client(given.service)
+if given.operation == "list-training-jobs":
+    print(json.dumps(client.list_training_jobs()["TrainingJobSummaries"], default=str))
+else:
+    values = dict(text.split("=", 1) for text in given.parameter_overrides)
+    client.delete_stack(StackName=given.stack_name)
+    client.create_stack(
+        StackName=given.stack_name,
+        TemplateBody=open(given.template_file).read(),
+        Capabilities=[given.capabilities],
+        Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in values.items()],
+    )
+"""
 
 
-def blocks(language):
-    text = GUIDE.read_text(encoding="utf-8")
+def blocks(language, page=GUIDE):
+    text = page.read_text(encoding="utf-8")
     return re.findall(rf"(?<!-->\n)^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
@@ -62,20 +102,67 @@ def test_snippets_of_self_managed_jobs_when_they_need_jobs_then_run_here(
     assert names["trial"].steps() == [0, 5, 10, 15, 20]
     watcher = sagemaker.describe_processing_job(ProcessingJobName=names["request"]["ProcessingJobName"])
     assert watcher["RoleArn"] == names["role"]
-    assert run("sagemaker-debug self-managed env request.json", tmp_path).startswith(
-        "export SAGEMAKER_DEBUG_EXT_JOB_0="
+    (tmp_path / "train.py").write_text("print('trained')")
+    commands = blocks("sh", SELF_MANAGED)
+    assert len(commands) == 5
+    printed = "".join(run_block(block, tmp_path) for block in commands)
+    assert "trained" in printed
+    applied = (tmp_path / "kubectl.log").read_text()
+    assert [kind for kind in ("TrainJob", "RoleBinding", "Job") if f'"kind": "{kind}"' not in applied] == []
+    assert "#SBATCH" in (tmp_path / "sbatch.log").read_text()
+    (stack,) = server.client("cloudformation").describe_stacks(StackName="self-managed")["Stacks"]
+    server.client("cloudformation").delete_stack(StackName="self-managed")
+    given = {parameter["ParameterKey"]: parameter["ParameterValue"] for parameter in stack["Parameters"]}
+    assert (given["StartWatchers"], given["WatcherRoleName"]) == ("true", "Watcher")
+
+
+def test_commands_for_a_server_when_typed_then_work(tmp_path):
+    """With rights that jobs lack, and as a server that stays while clients in other terminals ask it."""
+    deny, serve, ask = blocks("sh")[2:]
+    (tmp_path / "submit.py").write_text("print('submitted')")
+    assert "submitted" in run_block(deny, tmp_path)
+    (command,) = serve.splitlines()
+    words, _, output = command.replace("--work-dir", "--port 0 --work-dir").partition(" > ")
+    with open(tmp_path / output, "w") as file:
+        server = subprocess.Popen(PROGRAM + words.split()[1:], cwd=tmp_path, stdout=file)
+    try:
+        deadline = time.monotonic() + 120
+        while "AWS_DEFAULT_REGION" not in (tmp_path / output).read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert json.loads(run_block(ask, tmp_path)) == []
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def run_block(block, folder):
+    """Run a block of commands in a shell, where programs of clusters and of AWS are played; return what it prints."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    for name, code in {"sagemaker-debug": DEBUG, "aws": AWS, "kubectl": KEEP, "sbatch": KEEP}.items():
+        (programs / name).write_text(f"#!{sys.executable}\n{code}")
+        (programs / name).chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    script = f"set -e -o pipefail\n{block}"
+    report = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
     )
-    for kind in ("job", "trainjob", "rayjob", "sbatch"):
-        command = f"sagemaker-debug self-managed manifest {kind} request.json --name digits-1 --image my/train:1"
-        words = command.replace(" --image my/train:1", "") if kind == "sbatch" else command
-        assert "digits-1" in run(f"{words} -- python train.py", tmp_path)
+    assert report.returncode == 0, report.stderr
+    return report.stdout
 
 
 def run(command, folder):
     program, *words = command.split()
     assert program == "sagemaker-debug"
     report = subprocess.run(
-        [sys.executable, "-m", "sagemaker_debug_ext.cli.main", *words],
+        [*PROGRAM, *words],
         cwd=folder,
         capture_output=True,
         text=True,
