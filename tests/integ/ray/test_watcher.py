@@ -20,6 +20,7 @@ from sagemaker_debug_ext import (
 from sagemaker_debug_ext.errors import JobSpecError
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.watch.ray_actor import start_watcher
+from support.guides import run_guide
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("moto")
@@ -72,8 +73,13 @@ def train(rounds):
     return ray.get_runtime_context().get_node_id(), Count.rounds
 
 
-def watched(name, depth):
-    """Return the variables of a job, its watcher, and options for its training function."""
+def train_briefly():
+    """Train some rounds, as the function of a script does."""
+    return train(30)
+
+
+def variables_of(depth):
+    """Return the variables of a job whose rule fires at trees of a depth."""
     rule = Rule.sagemaker(rule_configs.tree_depth(), rule_parameters={"depth": depth}, actions=StopTraining())
     request = self_managed_request(
         {"OutputDataConfig": {"S3OutputPath": OUTPUT}},
@@ -81,7 +87,12 @@ def watched(name, depth):
         debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
         self_managed=SelfManaged(place="actor", stop="cooperative", poll_seconds=0.2, events=False),
     )
-    variables = {**request["Environment"], **{key: os.environ[key] for key in AWS if key in os.environ}}
+    return {**request["Environment"], **{key: os.environ[key] for key in AWS if key in os.environ}}
+
+
+def watched(name, depth):
+    """Return the watcher of a job, and its training function."""
+    variables = variables_of(depth)
     watcher = start_watcher(name, variables)
     runtime = {"env_vars": {**variables, "SAGEMAKER_DEBUG_EXT_JOB_NAME": name}}
     return watcher, ray.remote(num_cpus=1, max_retries=0, runtime_env=runtime)(train)
@@ -105,13 +116,11 @@ def test_job_when_a_rule_fires_then_the_training_function_returns():
 
 
 @pytest.mark.usefixtures("_cluster")
-def test_job_when_no_rule_fires_then_all_steps_are_evaluated():
-    """Training goes on to its end."""
-    watcher, task = watched("sound", "100")
-    _, rounds = ray.get(task.remote(30))
-    assert watcher.finish(60)
-    assert rounds == 30
-    status = status_of("sound")
+def test_job_of_the_guide_when_no_rule_fires_then_all_steps_are_evaluated():
+    """Training goes on to its end, and the driver waits for the rules."""
+    names = {"request": {"Environment": variables_of("100")}, "train": train_briefly}
+    run_guide("docs/self-managed.md", 1, surface="ray", names=names)
+    status = status_of("digits-1")
     assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["NoIssuesFound"]
     assert status["trial"]["judged_step"] == 25
 
