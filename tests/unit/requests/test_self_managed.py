@@ -166,14 +166,16 @@ LARGE = DebuggerHookConfig(
 """Settings that no environment holds."""
 
 
-def test_settings_when_they_are_too_large_then_an_input_channel_carries_them():
-    """The file is uploaded to a place that its content determines."""
+def test_settings_when_they_are_too_large_then_an_input_channel_carries_them(caplog):
+    """The file is uploaded to a place that its content determines, which a line of the log names."""
+    caplog.set_level("INFO")
     uploads = {}
     data = {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3Uri": "s3://bucket/data"}}}
     request = {**REQUEST, "InputDataConfig": [data]}
     changed = self_managed_request(request, debugger_hook_config=LARGE, rules=RULES, upload=uploads.__setitem__)
     ((location, text),) = uploads.items()
     assert location == f"s3://bucket/output/_specs/{hashlib.sha256(text).hexdigest()}"
+    assert f"in the input channel sagemaker_debug_ext, at {location}" in caplog.text
     assert changed["InputDataConfig"][0] == data
     added = changed["InputDataConfig"][1]
     assert (added["ChannelName"], added["InputMode"]) == ("sagemaker_debug_ext", "File")
