@@ -44,21 +44,12 @@ class Action(abc.ABC):
         """Return the action as the rule container reads it.
 
         Args:
-            job_name: Name of the training job, for actions that need one and were created without it; that of the last
-                job sent with the action by default.
+            job_name: Name of the training job, for actions that need one and were created without it.
         """
 
     def serialize(self, job_name: str | None = None) -> str:
         """Return the value of ``action_json``; see `to_dict`."""
         return _escape(self.to_dict(job_name))
-
-    @property
-    def action_parameters(self) -> dict[str, str]:
-        """The action as the rule container reads it."""
-        return self.to_dict()
-
-    def note_job(self, job_name: str) -> None:  # noqa: B027 - most actions need no job
-        """Remember the job that the action was last sent with, for scripts that look; no request depends on it."""
 
 
 @attrs.frozen
@@ -81,16 +72,11 @@ class StopTraining(Action):
         default=None,
         validator=attrs.validators.optional(_matches(_JOB_PREFIX, _JOB_PREFIX, "letters, digits and hyphens")),
     )
-    _last_job_name: str | None = attrs.field(default=None, init=False, eq=False, repr=False)
-
-    def note_job(self, job_name: str) -> None:  # noqa: D102  # inherited
-        object.__setattr__(self, "_last_job_name", job_name)  # it is no part of the value
 
     def to_dict(self, job_name: str | None = None) -> dict[str, str]:  # noqa: D102  # inherited
         if self.training_job_prefix is not None:
             return {"training_job_prefix": self.training_job_prefix, "name": self.action_name}
-        name = job_name or self._last_job_name
-        return {"name": self.action_name} | ({} if name is None else {"training_job_prefix": name})
+        return {"name": self.action_name} | ({} if job_name is None else {"training_job_prefix": job_name})
 
 
 @attrs.frozen
@@ -160,11 +146,6 @@ class ActionList:
     def serialize(self, job_name: str | None = None) -> str:
         """Return the value of ``action_json``; see `Action.to_dict`."""
         return "[" + ", ".join(action.serialize(job_name) for action in self.actions) + "]"
-
-    def note_job(self, job_name: str) -> None:
-        """Remember the job for each action; see `Action.note_job`."""
-        for action in self.actions:
-            action.note_job(job_name)
 
 
 _ARGUMENT_OF: Final[Mapping[type[Action], str]] = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.explain import JobExplanation
 from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
@@ -170,9 +169,6 @@ class JobAccessors:
         members = build_members(settings, facts, uploads.uris)
         uploads.send()
         self._remember_request(facts.job_name, facts.output_path, members)
-        for rule in rules:
-            if isinstance(rule, Rule) and rule.actions is not None and facts.job_name is not None:
-                rule.actions.note_job(facts.job_name)
         return members
 
     def _self_managed_options(self) -> SelfManaged | None:

@@ -3,7 +3,6 @@
 import functools
 import json
 
-import attrs
 import pytest
 import smdebug_rulesconfig as original
 from hypothesis import given
@@ -162,22 +161,3 @@ def test_is_valid_action_object_tells_actions_from_the_rest():
     assert is_valid_action_object(StopTraining())
     assert is_valid_action_object(ActionList())
     assert not is_valid_action_object(json)
-
-
-@pytest.mark.parametrize(
-    ("actions", "shown"),
-    [
-        (StopTraining(), {"name": "stoptraining", "training_job_prefix": "job-7"}),
-        (StopTraining("mine"), {"name": "stoptraining", "training_job_prefix": "mine"}),
-        (Email("abc@abc.com"), {"name": "email", "endpoint": "abc@abc.com"}),
-    ],
-)
-def test_job_when_noted_then_is_shown_and_changes_neither_the_value_nor_other_jobs(actions, shown):
-    """Scripts look at an action after `fit`, as at one of the SDK."""
-    action, copy = attrs.evolve(actions), attrs.evolve(actions)
-    together = ActionList(action, SMS("+15550100"))
-    together.note_job("job-7")
-    assert action.action_parameters == shown
-    assert parse_actions(together.serialize())[1] == SMS("+15550100")
-    assert (action, hash(action), repr(action)) == (copy, hash(copy), repr(copy))
-    assert action.serialize("job-8") == copy.serialize("job-8")
