@@ -9,10 +9,12 @@ to itself.
 |---|---|---|
 | ``stoptraining`` | ``training_job_prefix`` | stops the one running SageMaker job whose name begins so |
 | ``email``, ``sms`` | ``endpoint`` | sends a message through SNS |
-| ``webhook`` | ``url`` | sends a JSON object with ``rule`` and ``message`` by POST |
+| ``webhook`` | ``url`` or ``url_from`` | sends a JSON object with ``rule`` and ``message`` by POST |
 | ``call`` | ``function`` | calls the Python function ``package.module:function`` with rule and message |
 | ``marker`` | ``path`` | writes a file with rule and message as JSON, for others to notice |
 | ``record`` | ``path`` | has hooks that save to that trial write what their flight recorders keep |
+
+The ``url_from`` of a webhook names the environment variable that holds its address.
 """
 
 from __future__ import annotations
@@ -44,16 +46,16 @@ ActionParameters: TypeAlias = Mapping[str, Any]
 ClientFactory: TypeAlias = Callable[[str], Any]
 """Makes the AWS client of a service, by name."""
 
-REQUIRED_KEYS: Final[Mapping[str, str]] = {
-    "stoptraining": "training_job_prefix",
-    "email": "endpoint",
-    "sms": "endpoint",
-    "webhook": "url",
-    "call": "function",
-    "marker": "path",
-    "record": "path",
+REQUIRED_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "stoptraining": ("training_job_prefix",),
+    "email": ("endpoint",),
+    "sms": ("endpoint",),
+    "webhook": ("url", "url_from"),
+    "call": ("function",),
+    "marker": ("path",),
+    "record": ("path",),
 }
-"""The key without which an action cannot do anything."""
+"""The keys of which an action needs one."""
 
 TOPIC_NAME: Final = "SMDebugRules"
 FILTER_KEYS: Final[Mapping[str, str]] = {"email": "email", "sms": "phone_num"}
@@ -217,17 +219,33 @@ class PublishMessage:
 def post_to_webhook(parameters: ActionParameters, rule_name: str, message: str) -> None:
     """Send rule and message to an address, as JSON by POST.
 
+    An address in an environment variable is a secret, so it is neither logged nor part of an error.
+
     Raises:
-        SMDebugValueError: The address is not one of HTTP.
+        SMDebugValueError: The address is not one of HTTP, or the variable that ``url_from`` names is not set.
         OSError: It does not take the message.
     """
-    url = parameters["url"]
+    url, shown = _webhook_address(parameters)
     if not url.startswith(("https://", "http://")):
-        raise SMDebugValueError(f"url of action 'webhook' must begin with https:// or http:// (got {url!r})")
+        raise SMDebugValueError(f"url of action 'webhook' must begin with https:// or http:// (got {shown})")
     body = json.dumps({"rule": rule_name, "message": message}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - checked above
     with urllib.request.urlopen(request, timeout=WEBHOOK_TIMEOUT_SECONDS):  # noqa: S310 - checked above
-        LOG.info("%s: told %s", rule_name, url)
+        LOG.info("%s: told %s", rule_name, shown)
+
+
+def _webhook_address(parameters: ActionParameters) -> tuple[str, str]:
+    """Return the address of a webhook, and what to show in its place."""
+    variable = parameters.get("url_from")
+    if variable is None:
+        return parameters["url"], repr(parameters["url"])
+    try:
+        return os.environ[variable], f"the value of environment variable {variable}"
+    except KeyError:
+        raise SMDebugValueError(
+            f"url_from of action 'webhook' must name an environment variable that is set where rules are evaluated "
+            f"(got {variable!r})"
+        ) from None
 
 
 def call_function(parameters: ActionParameters, rule_name: str, message: str) -> None:
@@ -364,9 +382,11 @@ class Actions:
             hint = did_you_mean(name, known)
             LOG.warning("%s: action must be one of %s (got %r)%s", self.rule_name, ", ".join(known), name, hint)
             return False
-        needed = REQUIRED_KEYS.get(name)
-        if needed and not isinstance(entry.get(needed), str):
-            LOG.warning("%s: action %r needs %r (got %r); it is left out", self.rule_name, name, needed, dict(entry))
+        keys = REQUIRED_KEYS.get(name)
+        given = [entry[key] for key in keys or () if key in entry]
+        if keys and (len(given) != 1 or not isinstance(given[0], str)):
+            needed = " or ".join(map(repr, keys))
+            LOG.warning("%s: action %r needs %s (got %r); it is left out", self.rule_name, name, needed, dict(entry))
             return False
         return True
 

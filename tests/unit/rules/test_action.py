@@ -161,7 +161,9 @@ def test_a_function_is_called_with_rule_and_message(monkeypatch):
         ({"name": "call", "function": "no_such_module:f"}, "ModuleNotFoundError"),
         ({"name": "webhook", "url": "file:///etc/passwd"}, "must begin with https"),
         ({"name": "webhook", "url": "http://127.0.0.1:9"}, "action 'webhook' failed"),
-        ({"name": "webhook"}, "needs 'url'"),
+        ({"name": "webhook"}, "needs 'url' or 'url_from'"),
+        ({"name": "webhook", "url": "http://127.0.0.1:9", "url_from": "HOOK"}, "needs 'url' or 'url_from'"),
+        ({"name": "webhook", "url_from": "NO_SUCH_VARIABLE"}, "must name an environment variable that is set"),
         ({"name": "marker", "path": "/dev/null/x"}, "action 'marker' failed"),
     ],
 )
@@ -171,8 +173,17 @@ def test_actions_that_cannot_be_carried_out_are_logged(entry, logged, caplog):
     assert logged in caplog.text
 
 
-def test_a_webhook_gets_rule_and_message_as_json():
-    """By POST."""
+def test_an_address_from_the_environment_is_not_logged_when_it_is_refused(monkeypatch, caplog):
+    """It is a secret, and logs are read by many."""
+    monkeypatch.setenv("OWN_HOOK", "ftp://example.com/secret")
+    Actions('{"name": "webhook", "url_from": "OWN_HOOK"}', "Rule").invoke()
+    assert "got the value of environment variable OWN_HOOK" in caplog.text
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("key", ["url", "url_from"])
+def test_a_webhook_gets_rule_and_message_as_json(key, monkeypatch):
+    """By POST, to an address of the action or of the environment."""
     received = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -189,7 +200,9 @@ def test_a_webhook_gets_rule_and_message_as_json():
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         url = f"http://127.0.0.1:{server.server_address[1]}/hook"
-        Actions(json.dumps({"name": "webhook", "url": url}), "Rule").invoke("because")
+        monkeypatch.setenv("OWN_HOOK", url)
+        address = {"url": url, "url_from": "OWN_HOOK"}[key]
+        Actions(json.dumps({"name": "webhook", key: address}), "Rule").invoke("because")
         thread.join()
     assert received == [("/hook", "application/json", {"rule": "Rule", "message": "because"})]
 
