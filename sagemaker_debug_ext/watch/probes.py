@@ -8,7 +8,6 @@ import re
 import ssl
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -224,16 +223,26 @@ def find_probe(text: str, job_name: str, environ: Mapping[str, str]) -> JobProbe
     )
 
 
-def wait_for_end(probe: JobProbe, seconds: float = LOOK_SECONDS) -> None:
-    """Wait until a job has ended; while its cluster does not answer, it is taken for running."""
+def wait_for_end(probe: JobProbe, given_up: threading.Event, seconds: float = LOOK_SECONDS) -> bool:
+    """Wait until a job has ended; while its cluster does not answer, it is taken for running.
+
+    Args:
+        probe: Knows the job.
+        given_up: Set when nobody waits any more.
+        seconds: Time between two looks.
+
+    Returns:
+        Whether the job has ended; False if the wait was given up.
+    """
     has_failed = False
-    while True:
+    while not given_up.is_set():
         try:
             if probe.has_ended():
-                return
+                return True
             has_failed = False
         except Exception as error:  # noqa: BLE001 - of any client; the rules go on
             if not has_failed:
                 _LOG.warning("the state of the job is unknown: %s", error)
             has_failed = True
-        time.sleep(seconds)
+        given_up.wait(seconds)
+    return False

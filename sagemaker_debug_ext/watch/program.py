@@ -101,6 +101,8 @@ class Watcher:
         scratch: Path,
         events: EventSender | None = None,
     ) -> None:
+        self.ended = threading.Event()
+        """Set when `run` has ended, so that threads which look at the job end, too."""
         self._name = name
         self._lease = lease
         self._state = state
@@ -148,6 +150,12 @@ class Watcher:
 
     def run(self) -> int:
         """Evaluate until every rule has ended, and the job is copied if it is; return the exit code."""
+        try:
+            return self._run()
+        finally:
+            self.ended.set()
+
+    def _run(self) -> int:
         with self._heartbeat():
             self._report()
             if self._mirror is not None:
@@ -181,9 +189,7 @@ class Watcher:
         self._phase = "draining"
         others_seconds = min(seconds, _COPY_SECONDS if self._is_unordered else _OTHER_WORKERS_SECONDS)
         # Started first, because marking the end may wait for S3.
-        timer = threading.Timer(others_seconds + seconds, self._cancel)
-        timer.daemon = True
-        timer.start()
+        self._cancel_after(others_seconds + seconds, "the training process has ended")
         try:
             self.mark_end(others_seconds)
         except (OSError, DebugExtError):
@@ -191,9 +197,7 @@ class Watcher:
 
     def job_is_stopped(self) -> None:
         """End the rules before the platform kills the container, which it does two minutes after a stop."""
-        timer = threading.Timer(_STOPPED_SECONDS, self._cancel, ["the training job was stopped"])
-        timer.daemon = True
-        timer.start()
+        self._cancel_after(_STOPPED_SECONDS, "the training job was stopped")
 
     def mark_end(self, seconds: float = 0.0) -> None:
         """Mark the trial as ended if its hook was killed before it could, because readers would wait forever.
@@ -226,11 +230,17 @@ class Watcher:
         if self._mirror is not None:
             self._mirror.stop()
 
-    def _cancel(self, reason: str = "the training process has ended") -> None:
-        self._rules.cancel(reason)
-        self._profiler_rules.finish()
-        if self._mirror is not None:
-            self._mirror.stop()
+    def _cancel_after(self, seconds: float, reason: str) -> None:
+        """End the rules that still run after some time."""
+
+        def cancel() -> None:
+            if not self.ended.wait(seconds):
+                self._rules.cancel(reason)
+                self._profiler_rules.finish()
+                if self._mirror is not None:
+                    self._mirror.stop()
+
+        threading.Thread(target=cancel, name="limit", daemon=True).start()
 
     def metrics(self) -> dict[str, float]:
         """Return the values of the metrics that are known now, by name."""
@@ -489,8 +499,8 @@ def follow_job(probe: JobProbe, watcher: Watcher) -> None:
     """Start to wait for the end of a job that runs elsewhere, after which the watcher evaluates what is left."""
 
     def look() -> None:
-        wait_for_end(probe)
-        watcher.training_ended(_ELSEWHERE_SECONDS)
+        if wait_for_end(probe, watcher.ended):
+            watcher.training_ended(_ELSEWHERE_SECONDS)
 
     threading.Thread(target=look, name="probe", daemon=True).start()
 

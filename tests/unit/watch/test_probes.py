@@ -160,7 +160,7 @@ def test_slurm_job_when_it_does_not_end_by_itself_then_is_cancelled(slurm):
     assert probe == SlurmJob(job="42")
     assert not probe.has_ended()
     SlurmJob(job="42", grace_seconds=0.1).stop()
-    wait_for_end(probe, 0.05)
+    assert wait_for_end(probe, threading.Event(), 0.05)
     assert (slurm / "calls").read_text().splitlines() == ["--signal=TERM 42", "42"]
 
 
@@ -193,7 +193,7 @@ def test_wait_when_the_cluster_does_not_answer_then_goes_on(caplog):
         def stop(self):
             raise AssertionError
 
-    wait_for_end(Probe(), 0)
+    assert wait_for_end(Probe(), threading.Event(), 0)
     assert [record.getMessage() for record in caplog.records] == ["the state of the job is unknown: down"]
 
 
@@ -208,3 +208,15 @@ def test_probe_of_kubernetes_when_this_is_no_pod_then_says_so():
     """With the variable that is missing."""
     with pytest.raises(SMDebugValueError, match="KUBERNETES_SERVICE_HOST"):
         find_probe("kubernetes:jobs/digits-1", "digits-1", {})
+
+
+def test_wait_when_it_is_given_up_then_ends_although_the_job_runs_on():
+    """The process of a submitter goes on after its rules have ended, and must not ask for the job forever."""
+    given_up = threading.Event()
+
+    class Probe:
+        def has_ended(self):
+            given_up.set()
+            return False
+
+    assert not wait_for_end(Probe(), given_up, 3600)

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import threading
 import types
 
 import jsonschema
@@ -104,6 +105,19 @@ def test_watcher_when_it_has_stopped_its_job_then_ends_the_rules_before_the_cont
     assert watcher.run() == program.EXIT_DONE
     assert record_of(watcher).status.status == "Stopped"
     assert record_of(watcher).status.details == "the training job was stopped"
+
+
+def test_watcher_when_it_has_ended_then_leaves_no_thread(watcher, monkeypatch):
+    """It may run in the process of a submitter, who goes on while the job still trains."""
+    before = set(threading.enumerate())
+    watcher.job_is_stopped()
+    program.follow_job(types.SimpleNamespace(has_ended=lambda: False), watcher)
+    watcher._state.create("lease/000002.json")
+    watcher._report()  # another watcher has taken over
+    watcher.run()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive(), thread.name
 
 
 def fail():
