@@ -102,12 +102,14 @@ class ActionOptions:
     Args:
         stop: ``direct`` calls StopTrainingJob, ``events`` lets a function of the account do so, ``cooperative`` only
             asks the script through ``hook.should_stop``, ``off`` does nothing.
+        on_stop: ``exit`` ends the process of a script that is asked to stop; ``flag`` leaves that to the script.
         topic_arn: SNS topic for e-mails and text messages; None for the topic ``SMDebugRules``.
         events: Whether each change of a rule's status is sent to EventBridge.
         metrics: Whether the metrics of the watcher are sent to CloudWatch.
     """
 
     stop: str = "direct"
+    on_stop: str = "flag"
     topic_arn: str | None = None
     events: bool = True
     metrics: bool = False

@@ -14,6 +14,7 @@ PLACES: Final = ("container", "here", "processing", "pod", "actor")
 CARRIERS: Final = ("environment", "channel")
 SHIPS: Final = ("s3", "folder", "checkpoint", "end")
 STOPS: Final = ("direct", "events", "cooperative", "off")
+REACTIONS: Final = ("flag", "exit")
 
 _PLACES_OF_SHIP: Final = {
     "s3": PLACES,
@@ -66,6 +67,9 @@ class SelfManaged:
         stop: What `StopTraining` does: ``direct`` calls StopTrainingJob, ``events`` asks the function of
             ``sagemaker-debug self-managed template`` to do so, ``cooperative`` sets ``hook.should_stop`` for the
             script, ``off`` only records the action.
+        on_stop: What happens in the script with ``stop="cooperative"``: ``flag`` sets ``hook.should_stop``; ``exit``
+            closes the hook and ends the process with exit code 3 at the beginning of the next step, for queues that
+            react to it.
         topic_arn: SNS topic for `Email` and `SMS`; the topic ``SMDebugRules`` by default.
         events: Whether each change of a rule's status is sent to EventBridge.
         metrics: Whether the number of rules that found an issue, the lag of the evaluation and its last step are sent
@@ -96,6 +100,7 @@ class SelfManaged:
     poll_seconds: float = attrs.field(default=5.0, validator=is_positive_number)
     memory_mib: int = attrs.field(default=2048, validator=is_whole_number(256))
     stop: str = attrs.field(default="direct", validator=_is_one_of(STOPS))
+    on_stop: str = attrs.field(default="flag", validator=_is_one_of(REACTIONS))
     topic_arn: str | None = attrs.field(default=None, validator=is_text)
     events: bool = attrs.field(default=True, validator=is_boolean)
     metrics: bool = attrs.field(default=False, validator=is_boolean)
@@ -109,6 +114,11 @@ class SelfManaged:
     def __attrs_post_init__(self) -> None:
         if self.stop == "events" and not self.events:
             raise SMDebugValueError("SelfManaged.events must be True with stop='events', which stops jobs by events")
+        if self.on_stop == "exit" and self.stop != "cooperative":
+            raise SMDebugValueError(
+                "SelfManaged.stop must be cooperative with on_stop='exit', because a job that is also stopped "
+                f"elsewhere may end as failed (got {self.stop!r})"
+            )
         places = _PLACES_OF_SHIP[self.ship]
         if self.place not in places:
             raise SMDebugValueError(
@@ -137,4 +147,6 @@ class SelfManaged:
     @property
     def action_options(self) -> ActionOptions:
         """The settings of actions in a job spec."""
-        return ActionOptions(stop=self.stop, topic_arn=self.topic_arn, events=self.events, metrics=self.metrics)
+        return ActionOptions(
+            stop=self.stop, on_stop=self.on_stop, topic_arn=self.topic_arn, events=self.events, metrics=self.metrics
+        )

@@ -58,7 +58,7 @@ from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
 from sagemaker_debug_ext.hooks.overwriting import make_room
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS
-from sagemaker_debug_ext.hooks.process.watcher import WatcherProcess
+from sagemaker_debug_ext.hooks.process.watcher import STOPPED_EXIT_CODE, WatcherProcess
 from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
 from sagemaker_debug_ext.hooks.script_calls import ScriptCalls
 from sagemaker_debug_ext.hooks.step_cycle import StepCycle
@@ -231,7 +231,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         hook = cls(**configuration.arguments())
         configuration.log_warnings()
         if not hook.dry_run:
-            hook._watcher.configure(configuration.watch, configuration.profile, configuration.stop_location)
+            on_exit = hook._skipped.end if configuration.exits_on_stop else None
+            hook._watcher.configure(configuration.watch, configuration.profile, configuration.stop_location, on_exit)
         for settings in configuration.collections:
             settings.apply_to(hook.get_collection(settings.name))
         return hook
@@ -328,6 +329,9 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         """
         if self._skipped.begin():
             return None
+        if self._watcher.must_exit:
+            self.close()
+            raise SystemExit(STOPPED_EXIT_CODE)
         if not self._lifecycle.is_active():
             self._steps.discard()  # of a hook that was switched off
             if self.strict:

@@ -91,6 +91,7 @@ class SkippedSteps:
     def __init__(self) -> None:
         self.num_left = 0
         """Known number of steps left to skip."""
+        self._is_over = False
         self.num_begun = 0
         """Number of skipped steps begun since the tracker caught up."""
 
@@ -112,9 +113,16 @@ class SkippedSteps:
         """Compute how many steps after a position have nothing due under the current plan and mode."""
         due = plan.next_due(position.mode, position.mode_step)
         self.num_left = sys.maxsize if due is None else due - position.mode_step - 1
+        if self._is_over:  # asked last, because another thread may have ended it in between
+            self.num_left = 0
 
     def forget(self) -> None:
         """Stop skipping, because something is or may be due at the next step."""
+        self.num_left = 0
+
+    def end(self) -> None:
+        """Skip no step any more; called from any thread."""
+        self._is_over = True
         self.num_left = 0
 
     def take_skipped(self) -> int:

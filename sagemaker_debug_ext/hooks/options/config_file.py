@@ -96,6 +96,7 @@ class HookConfiguration:
         warnings: The parts of the file that have no effect, and why.
         watch: How the rules of the job are evaluated beside training; None if they are not.
         stop_location: Where a watcher outside the container asks to stop training; None if it does not.
+        exits_on_stop: Whether the process ends when a rule asks to stop.
         profile: How the job is profiled; None if it is not, or if its platform does so.
     """
 
@@ -104,6 +105,7 @@ class HookConfiguration:
     warnings: tuple[str, ...] = attrs.field(default=(), eq=False)
     watch: WatchOptions | None = None
     stop_location: str | None = None
+    exits_on_stop: bool = False
     profile: JobProfile | None = None
 
     def log_warnings(self) -> None:
@@ -252,6 +254,7 @@ def _parse_job_spec(spec: JobSpec, name: str, default_save_interval: int) -> Hoo
         configuration,
         watch=spec.watch if has_rules or spec.copy_root is not None else None,
         stop_location=spec.state_location(name) if _may_stop(spec) else None,
+        exits_on_stop=spec.actions.on_stop == "exit",
         profile=spec.profile(name),
     ).evolve_options(
         out_dir=spec.trial_location(name),

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,9 @@ WATCHER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_WATCHER"
 _PROGRAM: Final = "import sys; sys.path.pop(0); from sagemaker_debug_ext.watch.program import main; sys.exit(main())"
 """The program drops the current folder from the import path, because modules there may shadow installed ones."""
 
+STOPPED_EXIT_CODE: Final = 3
+"""Exit code of a training process that ends because a rule asks to stop."""
+
 _MEANT_EXITS: Final = (0, 2, 3, -signal.SIGTERM)
 """All is evaluated, there is nothing to watch, another watcher has taken over, and somebody has ended it."""
 
@@ -42,7 +46,10 @@ class WatcherProcess:
 
     def __init__(self) -> None:
         self.should_stop = False
-        """Whether a rule has asked to stop training."""
+        """Whether a rule has asked to stop training, which is left to the script."""
+        self.must_exit = False
+        """Whether a rule has asked to stop training, and the process has to end."""
+        self._on_exit: Callable[[], object] | None = None
         self._options: WatchOptions | None = None
         self._stop_location: str | None = None
         self._requests: threading.Thread | None = None
@@ -53,7 +60,11 @@ class WatcherProcess:
         self._fork_token = fork_token()
 
     def configure(
-        self, options: WatchOptions | None, profile: JobProfile | None = None, stop_location: str | None = None
+        self,
+        options: WatchOptions | None,
+        profile: JobProfile | None = None,
+        stop_location: str | None = None,
+        on_exit: Callable[[], object] | None = None,
     ) -> None:
         """Start the profiler, and choose how to watch.
 
@@ -61,9 +72,11 @@ class WatcherProcess:
             options: The settings of the watcher; None starts none.
             profile: How to profile; None does not. A process that belongs to a watcher is not profiled.
             stop_location: Where a watcher elsewhere asks to stop; None if it does not.
+            on_exit: Called from another thread when `must_exit` is set; None sets `should_stop` in its place.
         """
         self._options = options
         self._stop_location = stop_location
+        self._on_exit = on_exit
         if profile is not None and WATCHER_VARIABLE not in os.environ:
             self._profiling.start(profile)
 
@@ -148,15 +161,21 @@ class WatcherProcess:
                 if not has_failed:
                     LOG.warning("requests to stop training cannot be read: %s", error)
                 has_failed = True
-        LOG.warning("rule %s asks to stop training", json.loads(bytes(content)).get("rule", ""))
-        self.should_stop = True
+        self._ask_to_stop(json.loads(bytes(content)).get("rule", ""))
+
+    def _ask_to_stop(self, rule: str) -> None:
+        LOG.warning("rule %s asks to stop training", rule)
+        if self._on_exit is None:
+            self.should_stop = True
+        else:
+            self.must_exit = True
+            self._on_exit()
 
     def _take_requests(self, requests: int, process: subprocess.Popen[bytes], options: WatchOptions) -> None:
         """Read the requests of the watcher until it ends; each is one line with the name of a rule."""
         with os.fdopen(requests) as lines:
             for line in lines:
-                LOG.warning("rule %s asks to stop training", line.strip())
-                self.should_stop = True
+                self._ask_to_stop(line.strip())
         self._replace(process, options)
 
     def _replace(self, process: subprocess.Popen[bytes], options: WatchOptions) -> None:

@@ -125,6 +125,16 @@ def test_job_when_a_rule_fires_then_training_stops_and_everything_is_reported(ru
     assert json.loads(result)["first_issue_step"] == 0
 
 
+def test_job_when_a_rule_fires_and_the_process_must_exit_then_it_ends_with_code_3(run_job, make_request, aws):
+    """Queues react to exit codes; the trial is complete, and the rule has its verdict."""
+    request = make_request([sure_rule()], attrs.evolve(FAST, on_stop="exit"))
+    report = run_job(TRAIN.format(steps=3000, pause=0.01), request)
+    assert report.returncode == 3, report.stderr
+    assert "asked to stop" not in report.stdout
+    assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").loaded_all_steps
+    assert statuses(WatchStatus.read(state_of(request, aws))) == {"VanishingGradient": "IssuesFound"}
+
+
 def test_job_when_it_has_a_key_then_all_that_it_writes_is_encrypted_with_it(run_job, make_request, aws):
     """By hook, watcher and profiler."""
     arn = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]

@@ -170,3 +170,20 @@ def test_drop_open_when_step_is_incomplete_then_it_and_its_scalars_are_not_writt
     hook._cycle.finish(writes_recording=False)
     hook._dispatcher.flush()
     assert [step for step, _, _ in trial.steps] == [0]
+
+
+def test_begin_when_a_rule_asks_and_the_process_must_exit_then_ends_it_also_at_a_skipped_step(make_hook, trial):
+    """With exit code 3, a closed hook and a complete trial, although nothing is due at any later step."""
+    hook = make_hook(save_config={"end_step": 1}, include_collections=["losses"])
+    hook._watcher.configure(None, on_exit=hook._skipped.end)
+    hook.run_step({"loss": 1.0})
+    hook.run_step()
+    hook.run_step()
+    assert hook._skipped.is_skipping
+    hook._watcher._ask_to_stop("Overfit")
+    assert not hook.should_stop
+    with pytest.raises(SystemExit) as stopped:
+        hook.run_step()
+    assert stopped.value.code == 3
+    assert trial.has_ended
+    assert list(trial.steps) == [(0, "GLOBAL", 0)]

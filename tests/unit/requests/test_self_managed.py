@@ -255,6 +255,8 @@ def test_settings_when_no_channel_can_carry_them_then_nothing_is_uploaded(member
         ({"config": "tags"}, SMDebugValueError, "config must be one of environment, channel"),
         ({"stop": "never"}, SMDebugValueError, "stop must be one of direct, events, cooperative, off"),
         ({"stop": "events", "events": False}, SMDebugValueError, "events must be True with stop='events'"),
+        ({"on_stop": "exit"}, SMDebugValueError, "stop must be cooperative with on_stop='exit'"),
+        ({"on_stop": "end"}, SMDebugValueError, "on_stop must be one of flag, exit"),
         ({"drain_seconds": -1}, SMDebugValueError, "drain_seconds must be a number of at least 0"),
         ({"drain_seconds": float("nan")}, SMDebugValueError, "drain_seconds"),
         ({"poll_seconds": 0}, SMDebugValueError, "poll_seconds must be above 0"),
