@@ -131,8 +131,17 @@ def watcher_of_this_process():
     return None
 
 
+def processor_seconds(folder):
+    """Return the processor time that a process has used, given its folder in /proc."""
+    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def child_train(watched):
-    """Train on one core with a hook, with or without a watcher; return the time of a step, and the watcher's memory."""
+    """Train on one core with a hook, with or without a watcher; return the time of a step, and the watcher's memory.
+
+    The processor time of the watcher does not depend on what else the machine does.
+    """
     name = f"train-{os.getpid()}"
     request = make_request(name, RULES if watched == "watched" else ())
     os.environ.update({**request["Environment"], "TRAINING_JOB_NAME": name})
@@ -155,15 +164,18 @@ def child_train(watched):
         loss(model(x), y).backward()
         optimizer.step()
         times.append(time.perf_counter())
-    memory = 0.0
+    memory = cpu = 0.0
     if watched == "watched":
-        status = (watcher_of_this_process() / "status").read_text()
+        folder = watcher_of_this_process()
+        cpu = processor_seconds(folder)
+        status = (folder / "status").read_text()
         memory = next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
     steps = sorted(after - before for before, after in itertools.pairwise(times[100:]))
     return {
         "milliseconds": 1000 * (times[-1] - times[100]) / (NUM_STEPS - 100),
         "median": 1000 * steps[len(steps) // 2],
         "memory": memory,
+        "cpu": cpu,
     }
 
 
@@ -308,6 +320,7 @@ def measure(options):
             Row("step of training without a watcher: milliseconds", None, alone),
             Row("watcher in the container: mean step, %", None, 100 * (watched / alone - 1), "at most", 2),
             Row("watcher in the container: median step, %", None, 100 * (medians[1] / medians[0] - 1)),
+            Row("watcher: processor seconds", None, statistics.median(r["cpu"] for r in samples["watched"])),
             Row("watcher: memory, MiB", None, max(r["memory"] for r in samples["watched"]), "at most", 300),
             Row("watcher: seconds until its first status", None, median("seconds", "start"), "at most", 1),
             Row("verdict until the job has ended: seconds", None, median("seconds", "stop"), "at most", 60),
