@@ -83,6 +83,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._is_fitted = False
         self._described_loops: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._loop_calls: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
+        self._trained_by_batch: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._dtypes: weakref.WeakKeyDictionary[Any, BatchDtypes] = weakref.WeakKeyDictionary()
         CustomLoopHook.__init__(self, *args, **kwargs)
 
@@ -191,6 +192,8 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     def join_batch(self, model: Any, phase: Phase) -> None:
         """Attach to the function of a model that runs a single batch without callbacks, if it has not been yet."""
+        if phase is Phase.TRAIN:
+            self._trained_by_batch.setdefault(model, model.name)
         function = self._functions.get((id(model), phase))
         if self.model is not model or function is None or not function.is_attached:
             self.set_model(model)
@@ -249,7 +252,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             plain = without_wrapper(model)
             names = {id(layer): name for name, layer in layers_of(plain)}
             dtypes = self._dtypes.get(model, UNKNOWN_DTYPES)
-            self._dispatcher.describe_program(keras_program(plain, names, dtypes=dtypes))
+            turns = tuple(sorted(self._trained_by_batch.values()))
+            record = keras_program(plain, names, dtypes=dtypes)
+            self._dispatcher.describe_program(attrs.evolve(record, turns=turns if len(turns) > 1 else ()))
 
     @fail_safe
     def note_loop(self, model: Any, call: LoopCall) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
@@ -29,6 +30,8 @@ KEPT_BYTES: Final = 512 * 2**20
 KEPT_VALUES: Final = 2**14
 """Number of values of earlier steps in the cache."""
 
+_OF_ANY_MODEL: Final = re.compile(r"(labels|predictions)(_[0-9]+)?|[^/]*loss")
+"""Names under which each Keras model saves its losses, predictions and labels."""
 
 _FEW_REDUCED: Final = 8
 """Number of tensors of a step whose reductions are read one by one, before those of all tensors are read together."""
@@ -236,14 +239,23 @@ class StepReader:
             self._sources = (source, *self._sources[:1])
 
     def names_at(self, step: int) -> tuple[str, ...]:
-        """Return the sorted names of the tensors saved at a global step: the identical object for the same names."""
+        """Return the sorted names of the tensors saved at a global step: the identical object for the same names.
+
+        Losses, predictions and labels are left out where several models take turns under these names, because a rule
+        would take their values for those of one model.
+        """
+        program = self.trial.program
+        takes_turns = program is not None and bool(program.turns)
         reader = self.trial.index_reader
         with reader.lock:
             layouts = [file.layout for file in reader.index.files_at(step, ModeKeys.GLOBAL)]
-        key = tuple(map(id, layouts))
+        key = (takes_turns, *map(id, layouts))
         found = self._names.get(key)
         if found is None:  # keeping the layouts alive ensures that no other object gets the same id
-            found = self._names[key] = (list(layouts), tuple(self.trial.tensor_names(step=step)))
+            names = self.trial.tensor_names(step=step)
+            if takes_turns:
+                names = [name for name in names if not _OF_ANY_MODEL.fullmatch(name)]
+            found = self._names[key] = (list(layouts), tuple(names))
         return found[1]
 
     def selected(self, selection: Selection, names: tuple[str, ...]) -> list[str]:

@@ -90,6 +90,8 @@ class ProgramRecord:
         parameters: Further settings of the training, such as the parameters of boosted trees.
         input_dtypes: Dtype of each input of the model; empty if unknown.
         fed_models: Models whose inputs other models make, by the names of their tensors.
+        turns: Names of the models that a script trains in turn, batch by batch, so that their losses, predictions and
+            labels share names; empty where it trains a single model.
         num_samples: Number of training samples; None if unknown.
         num_workers: Number of processes that load samples; None if unknown.
         unknown: What could not be found out, each with the reason.
@@ -104,6 +106,7 @@ class ProgramRecord:
     parameters: Mapping[str, Any] = attrs.field(factory=dict)
     input_dtypes: tuple[str, ...] = ()
     fed_models: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
     num_samples: int | None = None
     num_workers: int | None = None
     unknown: tuple[str, ...] = ()
@@ -144,6 +147,7 @@ class ProgramRecord:
                 unknown=tuple(content["unknown"]),
                 input_dtypes=tuple(content.get("input_dtypes", ())),
                 fed_models=tuple(content.get("fed_models", ())),
+                turns=tuple(content.get("turns", ())),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SMDebugValueError(f"{where}: not a program record: {error!r}") from error

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
+from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase  # noqa: E402
 from sagemaker_debug_ext.rules import create_rule, evaluate  # noqa: E402
 
 RANDOM = np.random.default_rng(1)
@@ -79,6 +80,20 @@ def test_record_when_no_batch_is_recorded_then_dtypes_are_unknown(make_hook, ope
     model.fit(INPUTS, CLASSES, batch_size=8, verbose=0, callbacks=[hook])
     program = open_trial(hook).program
     assert (program.input_dtypes, [loss.target_dtype for loss in program.losses]) == ((), [None])
+
+
+@pytest.mark.parametrize(("names", "turns"), [(("one", "two", "one"), ("one", "two")), (("one", "one"), ())])
+def test_record_when_models_are_trained_in_turn_then_names_them(make_hook, open_trial, names, turns):
+    """Models that share names of tensors are known by single batches; a single model is not one of several."""
+    models = {name: sequential(keras.layers.Dense(1), loss="mse") for name in ("one", "two")}
+    hook = make_hook("out", include_collections=["losses"])
+    for name, model in models.items():
+        model.name = name
+        model.make_train_function()
+    for name in names:
+        hook.join_batch(models[name], Phase.TRAIN)
+        models[name].train_on_batch(INPUTS, QUANTITY)
+    assert open_trial(hook).program.turns == turns
 
 
 def test_record_when_model_has_several_outputs_then_each_has_its_loss_and_tail(make_hook, open_trial):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import GLOBAL, fired_at, steps_with
 
 
@@ -29,3 +31,10 @@ def test_validation_does_not_count(run_rule):
     """A validation loss is not a training loss, so it does not fire."""
     steps = steps_with("validation-loss", [1.0] + [9.0] * 9, GLOBAL)
     assert run_rule("LossDivergence", steps) == []
+
+
+@pytest.mark.parametrize(("turns", "fires"), [((), True), (("generator", "discriminator"), False)])
+def test_losses_of_models_that_take_turns_are_not_one_course(run_rule, monkeypatch, turns, fires):
+    """The loss of a second model is no rise of the first one's; that of a single model is."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", turns=turns))
+    assert bool(run_rule("LossDivergence", steps_with("loss", [0.1] * 3 + [3.1] * 5))) == fires
