@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
+from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME, is_part_of_total
 from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_at, loss_selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -20,10 +20,11 @@ MAX_LUCK: Final = 3
 class LossDivergence(TensorRule):
     """The training loss is far above its starting value: updates make the model worse.
 
-    Checks positive losses of TRAIN steps (or steps without a mode), except losses whose names indicate validation. The
-    rule fires if both the mean and the median of the latest `window` values are above `factor` times the starting
-    value. The starting value is the mean of the first three values, but at most three times the very first, because the
-    others may have diverged already. The loss must be saved from the first step on.
+    Checks positive losses of TRAIN steps (or steps without a mode), except losses whose names indicate validation, and
+    parts of a total, such as ``kl_loss`` beside ``loss``. The rule fires if both the mean and the median of the latest
+    `window` values are above `factor` times the starting value. The starting value is the mean of the first three
+    values, but at most three times the very first, because the others may have diverged already. The loss must be saved
+    from the first step on.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -51,7 +52,9 @@ class LossDivergence(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the ratio of the loss to its starting value."""
-        loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
+        if not is_training(view) or VALIDATION_NAME.fullmatch(name) or is_part_of_total(name, view.tensor_names):
+            return None
+        loss = loss_at(view, name)
         if loss is None or not math.isfinite(loss):
             return None
         beginning = self._first.setdefault(name, [])

@@ -8,6 +8,7 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
+from sagemaker_debug_ext.rules.inference.loss_pairs import is_part_of_total
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses
 from sagemaker_debug_ext.rules.inference.training import (
     DeferredMeasurements,
@@ -28,11 +29,11 @@ NUM_STEPS: Final = 20
 class LossPlateau(TensorRule):
     """The loss has hardly fallen since training began: the model does not learn.
 
-    Checks the losses of TRAIN steps (or steps without a mode). The mean of the latest `window` values is compared with
-    the mean of the first `window` saved values, so save the loss from the first step on. The rule fires if the mean is
-    not lower by `min_fall_percent` when the job has ended, after at least `patience` values and twice `window`. While
-    the job runs, it fires only after `patience_running` values, because the loss of many sound models stands still
-    before it begins to fall.
+    Checks the losses of TRAIN steps (or steps without a mode), but not the parts of a total, such as ``kl_loss`` beside
+    ``loss``. The mean of the latest `window` values is compared with the mean of the first `window` saved values, so
+    save the loss from the first step on. The rule fires if the mean is not lower by `min_fall_percent` when the job has
+    ended, after at least `patience` values and twice `window`. While the job runs, it fires only after
+    `patience_running` values, because the loss of many sound models stands still before it begins to fall.
 
     A loss that has fallen and then stands still does not fire: see Overtraining. If predictions and targets were saved,
     the rule fires only while the error of the predictions of the latest 20 steps is less than 4 % below that of the
@@ -81,7 +82,7 @@ class LossPlateau(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the fall of the loss."""
-        loss = loss_at(view, name) if is_training(view) else None
+        loss = loss_at(view, name) if is_training(view) and not is_part_of_total(name, view.tensor_names) else None
         if loss is None:
             return None
         window: int = self.parameters["window"]

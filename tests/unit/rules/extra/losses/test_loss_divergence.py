@@ -6,7 +6,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import GLOBAL, fired_at, steps_with
+from support.rule_trials import GLOBAL, fired_at, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
@@ -38,3 +38,11 @@ def test_losses_of_models_that_take_turns_are_not_one_course(run_rule, monkeypat
     """The loss of a second model is no rise of the first one's; that of a single model is."""
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", turns=turns))
     assert bool(run_rule("LossDivergence", steps_with("loss", [0.1] * 3 + [3.1] * 5))) == fires
+
+
+@pytest.mark.parametrize("rule", ["LossDivergence", "LossPlateau"])
+@pytest.mark.parametrize(("other", "fires"), [("loss", False), ("accuracy", True)])
+def test_a_part_may_rise_beside_a_total(run_rule, rule, other, fires):
+    """A divergence that starts at nearly 0 rises in a sound autoencoder; without a total, a loss that rises fires."""
+    steps = [{"kl_loss": 0.1 + 0.05 * step, other: 40.0 * 0.98**step} for step in range(160)]
+    assert bool(run_rule(rule, steps_of(steps))) == fires
