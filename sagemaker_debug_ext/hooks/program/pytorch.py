@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, Op
 
 _MOST_NUMBERS: Final = 100
 """Length of a tensor, such as the weights of classes, up to which its numbers are recorded."""
+_MOST_OPTIMIZERS: Final = 100
+"""Number of different optimizers that are recorded, because a script may make one for each update."""
 _OWN_LOSS: Final = "loss"
 """Name of a loss that is no module and no known function, as in ``loss_output_0``."""
 
@@ -29,7 +32,8 @@ class TorchProgram:
         self._layers: tuple[LayerRecord, ...] = ()
         self._registered: dict[str, LossRecord] = {}
         self._losses: dict[str, LossRecord] = {}
-        self._optimizers: dict[int, OptimizerRecord] = {}
+        self._optimizers: list[OptimizerRecord] = []
+        self._noted: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._input_dtypes: tuple[str, ...] = ()
         self._models: dict[int, str] = {}
         self._is_fed: dict[int, bool] = {}
@@ -75,12 +79,15 @@ class TorchProgram:
         return False
 
     def note_optimizer(self, optimizer: Optimizer) -> bool:
-        """Note an optimizer that makes an update; of several groups, the numbers of the first count."""
-        if id(optimizer) in self._optimizers:
+        """Note an optimizer that makes an update, unless one with the same numbers is known.
+
+        Of several groups, the numbers of the first count.
+        """
+        if self._knows(optimizer):
             return False
         groups: list[dict[str, Any]] = optimizer.param_groups
         numbers = {name: value for name, value in groups[0].items() if name != "params"} if groups else {}
-        self._optimizers[id(optimizer)] = OptimizerRecord(
+        record = OptimizerRecord(
             type=type(optimizer).__name__,
             numbers={
                 name: list(value) if isinstance(value, tuple) else value
@@ -88,11 +95,20 @@ class TorchProgram:
                 if _is_plain(value) or isinstance(value, tuple)
             },
         )
+        if record in self._optimizers or len(self._optimizers) >= _MOST_OPTIMIZERS:
+            return False
+        self._optimizers.append(record)
         return True
+
+    def _knows(self, value: Any) -> bool:
+        """Return whether an object was seen before; one that has the id of a dead one was not."""
+        was_seen = self._noted.get(id(value)) is value
+        self._noted[id(value)] = value
+        return was_seen
 
     def note_inputs(self, model: nn.Module, inputs: Iterable[Any]) -> bool:
         """Note the inputs of a model: their dtypes, and whether another model makes them."""
-        if id(model) in self._is_fed:
+        if self._knows(model):
             return False
         tensors = [value for value in inputs if isinstance(value, Tensor)]
         is_fed = any(tensor.grad_fn is not None for tensor in tensors)
@@ -132,7 +148,7 @@ class TorchProgram:
             model=self._model,
             layers=self._layers,
             losses=tuple(found.values()),
-            optimizers=tuple(self._optimizers.values()),
+            optimizers=tuple(self._optimizers),
             input_dtypes=self._input_dtypes,
             fed_models=tuple(name for model, name in self._models.items() if self._is_fed.get(model)),
             num_samples=self._num_samples,

@@ -83,6 +83,19 @@ def test_record_when_a_model_gets_what_another_makes_then_names_it(tmp_path):
     assert (program.fed_models, program.input_dtypes) == (("Linear_1",), ("float32",))
 
 
+def test_optimizer_when_one_has_the_place_of_a_dead_one_then_is_recorded(monkeypatch):
+    """The id of a dead object may be that of a new one, and equal optimizers are recorded once."""
+    program = TorchProgram()
+    parameters = [torch.nn.Parameter(torch.zeros(1))]
+    monkeypatch.setattr("sagemaker_debug_ext.hooks.program.pytorch.id", lambda _: 1, raising=False)
+    first = torch.optim.SGD(parameters, 0.1)
+    assert [program.note_optimizer(first), program.note_optimizer(first)] == [True, False]
+    del first
+    others = [torch.optim.Adam(parameters, 0.1), torch.optim.Adam(parameters, 0.1)]
+    assert [program.note_optimizer(other) for other in others] == [True, False]
+    assert [optimizer.type for optimizer in program.record().optimizers] == ["SGD", "Adam"]
+
+
 ANSWERS, TARGETS = torch.nn.Linear(3, 1)(torch.ones(5, 3)), torch.arange(5.0)
 
 
