@@ -32,6 +32,8 @@ LEAST: Final = 1e-7
 """Lower bound of probabilities, as in Keras."""
 OF_DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 """Kinds of losses that are minimal where predictions equal targets."""
+OWN_LOSS: Final = "loss"
+"""Stem of the names of the numbers on which scripts call ``backward``, if no single loss function returns them."""
 SAME: Final = 0.01
 """Relative difference that is allowed between a loss and its recomputation, because of low-precision predictions."""
 FEWEST_PAIRS: Final = 8
@@ -215,8 +217,15 @@ class AdversarialLosses:
                 self._mixed |= {stem} if least != most else set()
 
     def has(self, name: str) -> bool:
-        """Return whether a loss, prediction or target was part of adversarial losses at each step so far."""
+        """Return whether a loss, prediction or target was part of adversarial losses at each step so far.
+
+        A sum of losses, which the script makes itself, is if all known losses are.
+        """
         stem = re.sub(r"_(input|output)_[0-9]+$", "", name)
+        known = self._is_game.keys() | self._only.keys()
+        return bool(known) and all(map(self._has, known)) if stem == OWN_LOSS else self._has(stem)
+
+    def _has(self, stem: str) -> bool:
         takes_turns = stem not in self._mixed and len(self._only.get(stem, ())) > 1
         return takes_turns or self._is_game.get(stem, False)
 

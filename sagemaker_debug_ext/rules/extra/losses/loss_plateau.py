@@ -74,7 +74,7 @@ class LossPlateau(TensorRule):
         self._seen: dict[str, int] = collections.Counter()
         self._baseline = BaselineComparison(NUM_STEPS)
         self._step = -1
-        self._adversarial: dict[str, AdversarialLosses] = collections.defaultdict(AdversarialLosses)
+        self._adversarial = AdversarialLosses()
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -86,9 +86,9 @@ class LossPlateau(TensorRule):
         if loss is None:
             return None
         window: int = self.parameters["window"]
-        self._adversarial[name].observe(view)
         if view.step != self._step:
             self._step = view.step
+            self._adversarial.observe(view)
             self._baseline.observe(view)
         self._seen[name] += 1
         if self._seen[name] <= window:
@@ -96,7 +96,7 @@ class LossPlateau(TensorRule):
         self._latest.add(name, loss)
         if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
             return None
-        if self._adversarial[name].has(name):
+        if self._adversarial.has(name):
             return None
         gain = self._baseline.gain(name)
         values = [*self._first[name], *self._latest.of(name)]

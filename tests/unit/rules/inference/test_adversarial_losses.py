@@ -57,3 +57,19 @@ def test_targets_of_one_class_by_turns_are_adversarial(run_rule, mixed, fires):
         }
         steps.append({**tensors, "BCEWithLogitsLoss_output_0": 0.7})
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("last", "fires"), [(1.0, False), (0.0, True)])
+def test_sum_of_adversarial_losses_need_not_fall(run_rule, last, fires):
+    """A sum that the script makes of losses is adversarial if the losses are, wherever the other side is computed."""
+    turns = [("made", 0.0), ("other", last)]
+    steps = []
+    for step in range(120):
+        side, target = turns[step % 2]
+        tensors = {
+            "BCEWithLogitsLoss_input_0": np.full((20, 1), -0.1),
+            "BCEWithLogitsLoss_input_1": np.full((20, 1), target),
+            "BCEWithLogitsLoss_output_0": 0.7,
+        }
+        steps.append({**tensors, "loss_output_0": 1.4} if side == "made" else tensors)
+    assert bool(run_rule("LossPlateau", steps_of(steps), tensor_regex="oss_output_")) == fires
