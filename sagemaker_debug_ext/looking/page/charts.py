@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,6 +22,8 @@ _TOP: Final = 22
 _BOTTOM: Final = 26
 _DASHES: Final = (None, "6 4", "2 3", "8 3 2 3")
 _TABLE_ROWS: Final = 60
+_MOST_CROSSES: Final = 40
+"""Limit of the crosses at steps that are not finite; of more, evenly spread ones are drawn."""
 
 
 @attrs.frozen
@@ -106,7 +109,7 @@ def line_chart(
         [
             element("text", "✖", x=x.place(step), y=bottom - 2, class_="bad", data_step=step)
             for line in drawn
-            for step in line.curve.non_finite[:40]
+            for step in line.curve.non_finite[:: max(math.ceil(len(line.curve.non_finite) / _MOST_CROSSES), 1)]
         ],
         mark_texts(marks, x, _TOP),
         viewBox=f"0 0 {width} {height}",

@@ -57,3 +57,13 @@ def test_numbers_when_shown_then_with_three_digits(value, text):
     """Small and large numbers have an exponent, steps have groups of three digits."""
     assert as_number(value) == text
     assert as_step(1234567) == "1\u2009234\u2009567"
+
+
+def test_line_chart_when_a_curve_is_not_finite_for_long_then_crosses_reach_its_end():
+    """No more than a few dozen crosses are drawn, spread over all steps that are not finite."""
+    values = np.where(np.arange(400) < 50, 1.0, np.nan)
+    picture = str(line_chart("loss", [Line("TRAIN", thin_curve(range(400), values, 400))]))
+    steps = [int(step) for step in re.findall(r'class="bad" data-step="(\d+)"', picture)]
+    assert steps[0] == 50
+    assert steps[-1] > 380
+    assert len(steps) <= 40
