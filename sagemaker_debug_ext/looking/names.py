@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Sequence
 from typing import Final
 
-_AFTER_SEPARATOR: Final = re.compile(r"(?<=[./_])")
+_SEPARATORS: Final = "./_"
 
 
 def shared_path(names: Sequence[str]) -> str:
@@ -17,9 +15,10 @@ def shared_path(names: Sequence[str]) -> str:
         >>> shared_path(["net.fc1.weight", "net.fc1.bias"])
         'net.fc1.'
     """
-    distinct = list(dict.fromkeys(names))
-    if len(distinct) < 2:
-        return distinct[0] if distinct else ""
-    parts = [_AFTER_SEPARATOR.split(name) for name in distinct]
-    shared = itertools.takewhile(lambda same: len(set(same)) == 1, zip(*parts, strict=False))
-    return "".join(same[0] for same in shared)
+    if not names:
+        return ""
+    first, last = min(names), max(names)  # all names between them share what these two do
+    if first == last:
+        return first
+    common = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    return first[: max(first.rfind(separator, 0, common) for separator in _SEPARATORS) + 1]
