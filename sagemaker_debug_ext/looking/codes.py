@@ -27,7 +27,8 @@ MOST_OCTAVES: Final = 6
 _LEVELS: Final = 125
 _START_SHARE: Final = 0.1
 _FEWEST_START: Final = 3
-_MOST_START: Final = 64
+MOST_START: Final = 64
+"""Largest number of steps that count as the start of a row."""
 
 _COLUMNS_AT_ONCE: Final = 128
 """Number of steps whose medians are computed together, which limits the memory for it."""
@@ -100,7 +101,7 @@ def own_start(values: Floats) -> Floats:
 
     A tenth of the steps counts as the start, at least 3 and at most 64 of them.
     """
-    num_start = min(max(int(_START_SHARE * values.shape[1]), _FEWEST_START), _MOST_START)
+    num_start = min(max(int(_START_SHARE * values.shape[1]), _FEWEST_START), MOST_START)
     head = values[:, :num_start]
     found = np.median(head, axis=1, keepdims=True) if head.size else np.full((len(values), 1), np.nan)
     rows = np.flatnonzero(~(np.isfinite(head) & (head > 0)).all(axis=1))

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.looking.codes import MOST_START
 from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid, LayerMeasures, tensor_groups
+from sagemaker_debug_ext.looking.thinning import farthest
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -44,6 +46,15 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 
 _LEAST_ROOM: Final = 64
 """Number of steps for which a table gets room at least when it grows."""
+
+_FEWEST_COLUMNS: Final = 1024
+"""Limit of the columns of a table that is kept small: folded columns are never wider than those of a picture."""
+
+_MOST_COLUMNS: Final = 4096
+"""Limit for a table of few tensors, so that memory does not grow with the length of a job."""
+
+_LAST_COLUMNS: Final = 16
+"""Number of the latest steps that stay columns of their own, because the next steps are compared with them."""
 
 
 class _Values(NamedTuple):
@@ -85,6 +96,7 @@ class MeasureReader:
         worker: The worker whose values to read; by default the first that saved each tensor.
         clock: Returns the time in seconds.
         select: Returns the tensors to read of all, by group; all by default.
+        max_cells: Number of tensors × steps of a group from which on older steps share columns; None for no limit.
     """
 
     def __init__(
@@ -93,8 +105,10 @@ class MeasureReader:
         worker: str | None = None,
         clock: Callable[[], float] = time.monotonic,
         select: Callable[[dict[str, list[str]]], dict[str, list[str]]] = lambda groups: groups,
+        max_cells: int | None = None,
     ) -> None:
         self._trial = trial
+        self._max_cells = max_cells
         self._select = select
         self._worker = worker
         self._clock = clock
@@ -124,6 +138,9 @@ class MeasureReader:
             self._unread.difference_update(batch)
             if self._clock() >= until:
                 break
+        if self._max_cells is not None and not self._unread:
+            for table in self._tables:
+                table.fold(self._max_cells)
         return True
 
     def measures(self) -> LayerMeasures:
@@ -168,8 +185,9 @@ class _Table:
         self._worker = worker
         self._row = {name: row for row, name in enumerate(names)}
         self.steps = _steps_of(trial, set(names), worker)
+        self._column_steps = list(self.steps)
         self._column = {step: column for column, step in enumerate(self.steps)}
-        self._read_columns: set[int] = set()
+        self._read_steps: set[int] = set()
         with trial.index_reader.lock:
             self._bytes = {name: trial.index_reader.index.smallest_value_bytes(name) for name in names}
         self._reduction = self._find_reduction()
@@ -177,6 +195,7 @@ class _Table:
         self._shape = (len(names), len(self.steps))
         self._saved = np.zeros(self._shape, np.bool_)
         self._tables: dict[str, npt.NDArray[np.float32]] = {}
+        self._is_folded = False
 
     def bytes_per_step(self) -> float:
         """Return the size of all values of the group at one step."""
@@ -184,18 +203,20 @@ class _Table:
 
     def steps_read(self) -> Iterator[int]:
         """Yield the steps that were read."""
-        return (self.steps[column] for column in self._read_columns)
+        return iter(self._read_steps)
 
     def extend(self) -> bool:
         """Note steps that have come, and return whether they are all later than those that are known."""
         steps = _steps_of(self._trial, set(self.names), self._worker)
         if steps[: len(self.steps)] != self.steps:
             return False
+        new_steps = steps[len(self.steps) :]
         self.steps = steps
-        self._column = {step: column for column, step in enumerate(steps)}
+        self._column.update((step, column) for column, step in enumerate(new_steps, len(self._column_steps)))
+        self._column_steps += new_steps
         room = self._shape[1]
-        if len(steps) > room:
-            more = max(len(steps) - room, room, _LEAST_ROOM)
+        if len(self._column_steps) > room:
+            more = max(len(self._column_steps) - room, room // 4, _LEAST_ROOM)
             self._shape = (len(self.names), room + more)
             self._saved = np.pad(self._saved, ((0, 0), (0, more)))
             self._tables = {
@@ -208,7 +229,7 @@ class _Table:
         wanted = [step for step in steps if step in self._column]
         if not wanted:
             return
-        self._read_columns.update(self._column[step] for step in wanted)
+        self._read_steps.update(wanted)
         if self._reduction is not None:
             self._take_reductions(wanted)
         if self._group == "weights":  # the change of a weight needs its value at the step before
@@ -220,15 +241,44 @@ class _Table:
 
     def grids(self) -> Iterator[LayerGrid]:
         """Yield the measures that the group has, at the steps that were read."""
-        columns = sorted(self._read_columns)
-        steps = tuple(self.steps[column] for column in columns)
-        shown = slice(len(columns)) if len(columns) == len(self.steps) else columns
+        columns = [column for column, step in enumerate(self._column_steps) if step in self._read_steps]
+        steps = tuple(self._column_steps[column] for column in columns)
+        shown = slice(len(columns)) if len(columns) == len(self._column_steps) else columns
         for statistic, table in self._tables.items():
             name = _MEASURES[self._group][statistic]
             values = table[:, shown]
             saved = self._saved[:, shown] if statistic == "size" else ~np.isnan(values)
             if saved.any() and (statistic != "non_finite" or values[saved].any()):
                 yield LayerGrid(MEASURES[name], self.names, steps, values, saved, self._source(statistic))
+
+    def fold(self, max_cells: int) -> None:
+        """Let older steps share columns if there are more cells; all steps must have been read.
+
+        Each cell keeps the value that is farthest from the start of its row. The steps of the start, by which pictures
+        are coloured, and the latest steps stay as they are.
+        """
+        most = max(min(max_cells // max(len(self.names), 1), _MOST_COLUMNS), _FEWEST_COLUMNS)
+        count = len(self._column_steps)
+        if count <= most:
+            return
+        begin, end = MOST_START, count - _LAST_COLUMNS
+        steps = np.array(self._column_steps)
+        buckets = (steps[begin:end] - steps[begin]) * (most // 2) // (steps[end] - steps[begin])
+        starts = np.concatenate(
+            [np.arange(begin), begin + np.flatnonzero(np.diff(buckets, prepend=-1)), np.arange(end, count)]
+        )
+        saved = self._saved[:, :count]
+        for statistic, table in self._tables.items():
+            values = table[:, :count]
+            is_share = MEASURES[_MEASURES[self._group][statistic]].kind == "share"
+            self._tables[statistic] = farthest(
+                values, saved if statistic == "size" else ~np.isnan(values), starts, is_share
+            )
+        self._saved = np.logical_or.reduceat(saved, starts, axis=1)
+        self._shape = self._saved.shape
+        self._column_steps = steps[starts].tolist()
+        self._column = {step: column for column, step in enumerate(self._column_steps)}
+        self._is_folded = True
 
     def _put(self, statistic: str, rows: Any, columns: Any, values: Any) -> None:
         """Write numbers of tensors, if the group has a measure for them; finite ones stay finite."""
@@ -241,6 +291,14 @@ class _Table:
         table[rows, columns] = np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), numbers)
 
     def _source(self, statistic: str) -> str:
+        source = self._origin(statistic)
+        return (
+            f"{source}; older steps share columns, which keep the values farthest from the start"
+            if self._is_folded
+            else source
+        )
+
+    def _origin(self, statistic: str) -> str:
         if self._reduction is None or statistic != "size":
             return "computed from the saved tensors"
         operation, absolute = self._reduction

@@ -136,6 +136,33 @@ def pool_grid(grid: LayerGrid, scale: Scale, max_rows: int, max_columns: int) ->
     return columns.grid(codes, row_edges)
 
 
+def farthest(values: Floats, saved: Flags, starts: npt.NDArray[np.intp], is_share: bool) -> Floats:
+    """Return one saved value of each block of columns: the highest share, or the value farthest from the row's start.
+
+    NaN, infinity and zero are farther than all others. Blocks in which nothing was saved have NaN.
+
+    Args:
+        values: ``(rows, steps)``.
+        saved: Where a value was saved.
+        starts: First column of each block, ascending from 0.
+        is_share: Whether the values are shares.
+    """
+    found = np.empty((len(values), len(starts)), values.dtype)
+    widths = np.diff(starts, append=values.shape[1])
+    at_once = max(_CELLS_AT_ONCE // values.shape[1], 1)
+    for begin in range(0, len(values), at_once):
+        rows = slice(begin, begin + at_once)
+        part = values[rows]
+        reference = reference_of(part, "share" if is_share else "start")
+        with np.errstate(all="ignore"):
+            distances = part if reference is None else np.abs(np.log2(part / reference))
+        distances = np.where(saved[rows], np.nan_to_num(distances, nan=np.inf), -np.inf)
+        is_first = distances == np.repeat(np.maximum.reduceat(distances, starts, axis=1), widths, axis=1)
+        places = np.where(is_first, np.arange(values.shape[1]), values.shape[1])
+        found[rows] = np.take_along_axis(part, np.minimum.reduceat(places, starts, axis=1), axis=1)
+    return found
+
+
 class _Columns(NamedTuple):
     """Columns of a heat map at even distances.
 

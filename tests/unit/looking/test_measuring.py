@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sagemaker_debug_ext.looking.evidence import EVIDENCE, evidence_of
 from sagemaker_debug_ext.looking.measures import MEASURES, tensor_groups
-from sagemaker_debug_ext.looking.measuring import read_measures, spread
+from sagemaker_debug_ext.looking.measuring import MeasureReader, read_measures, spread
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
@@ -94,3 +94,31 @@ def test_evidence_when_a_rule_runs_here_then_it_is_known():
     others = {"loss", "classes", "ranks", "curves", "messages"}
     assert all({shown.first, *shown.beside} <= {*MEASURES, *others} for shown in EVIDENCE.values())
     assert evidence_of("OfAUser").first == "messages"
+
+
+def test_reader_when_its_memory_is_limited_then_the_columns_are_bounded_and_extremes_stay(tmp_path, monkeypatch):
+    """However long a job goes on, a spike is not lost, the start and the latest steps are as they were saved."""
+    monkeypatch.setattr("sagemaker_debug_ext.looking.measuring._FEWEST_COLUMNS", 200)
+    writer = SmallTrial(tmp_path)
+    trial = create_trial(str(tmp_path), wait_seconds=0)
+    whole, limited = MeasureReader(trial), MeasureReader(trial, max_cells=1)
+    for step in range(700):
+        value = np.full(2, 16.0 if step == 301 else 1 + step % 3 / 10, "f4")
+        writer.write(ModeKeys.TRAIN, step, {"net.a.weight": value, "gradient/net.a.weight": value})
+        if step % 100 == 99:
+            trial.index_reader.follow()
+            limited.read()
+    writer.end()
+    trial.index_reader.follow()
+    limited.read()
+    whole.read()
+    assert limited.measures().num_read == 700
+    for name, grid in limited.measures().grids.items():
+        every = whole.measures().grids[name]
+        assert len(grid.steps) <= 200
+        assert (grid.steps[:64], grid.steps[-16:]) == (every.steps[:64], every.steps[-16:])
+        np.testing.assert_array_equal(grid.values[:, :64], every.values[:, :64])
+        np.testing.assert_array_equal(grid.values[:, -16:], every.values[:, -16:])
+        assert np.nanmax(grid.values) == np.nanmax(every.values)
+        assert "share columns" in grid.source
+        assert "share columns" not in every.source

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from sagemaker_debug_ext.looking.codes import INFINITE, NAN, NOT_SAVED, ZERO, octaves_of, rounded
 from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid
-from sagemaker_debug_ext.looking.thinning import pool_grid, thin_curve, thin_grid
+from sagemaker_debug_ext.looking.thinning import farthest, pool_grid, thin_curve, thin_grid
 
 
 @given(
@@ -134,3 +134,20 @@ def test_encode_when_farther_from_the_reference_then_a_higher_code(scale, factor
     reference = np.abs(np.array(factors))
     order = np.argsort(codes, kind="stable")
     assert np.all(np.diff(np.round(reference[order] * 125 / 6)) >= 0)
+
+
+def test_farthest_when_columns_are_joined_then_what_is_unusual_stays():
+    """A spike, a drop, a zero, a NaN and an infinity outlast the usual values beside them; unsaved cells never win."""
+    values = np.ones((6, 12), "f4")
+    values[0, 7], values[1, 9], values[2, 10], values[3, 11], values[4, 6] = 16, 1 / 16, 0, np.nan, np.inf
+    saved = np.ones(values.shape, bool)
+    values[5, 8:] = np.nan
+    saved[5, 8:] = False
+    found = farthest(values, saved, np.array([0, 4, 8]), is_share=False)
+    expected = np.ones((6, 3), "f4")
+    expected[0, 1], expected[1, 2], expected[2, 2], expected[3, 2], expected[4, 1] = 16, 1 / 16, 0, np.nan, np.inf
+    expected[5, 2] = np.nan
+    np.testing.assert_array_equal(found, expected)
+    shares = np.array([[0, 0.5, 0.25, 0, 1, 0]], "f4")
+    kept = farthest(shares, np.ones(shares.shape, bool), np.array([0, 3]), is_share=True)
+    assert kept.tolist() == [[0.5, 1]]
