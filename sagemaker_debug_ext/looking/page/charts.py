@@ -260,14 +260,14 @@ def mark_lines(marks: Sequence[Mark], x: Scale, top: float, bottom: float) -> Ch
 
 
 def mark_texts(marks: Sequence[Mark], x: Scale, top: float) -> Child:
-    """Return the text of each mark above its line, unless there is no room."""
+    """Return the text of each mark above its line, or right of the text before it, unless there is no room."""
     drawn: list[Child] = []
     end_of_text = -1e9
     for mark in _within(marks, x):
         at = x.place(mark.step)
-        width = 6.5 * len(mark.text)
-        begin = min(max(at - width / 2, x.begin - 8), x.end - width)
-        if begin > end_of_text:
+        width = 7 * len(mark.text)
+        begin = max(min(max(at - width / 2, x.begin - 8), x.end - width), end_of_text)
+        if begin <= min(at + width, x.end - width):
             drawn.append(
                 element(
                     "text",
@@ -279,7 +279,7 @@ def mark_texts(marks: Sequence[Mark], x: Scale, top: float) -> Child:
                     data_shift=begin - at,
                 )
             )
-            end_of_text = begin + width + 6
+            end_of_text = begin + width + 8
     return drawn
 
 

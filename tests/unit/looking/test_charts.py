@@ -67,3 +67,12 @@ def test_line_chart_when_a_curve_is_not_finite_for_long_then_crosses_reach_its_e
     assert steps[0] == 50
     assert steps[-1] > 380
     assert len(steps) <= 40
+
+
+def test_line_chart_when_marks_are_close_then_both_texts_are_there_beside_each_other():
+    """The step at which a rule found what began a little before."""
+    line = Line("TRAIN", thin_curve(range(160), np.ones(160), 160))
+    picture = str(line_chart("loss", [line], [Mark(91, "since 91", "onset"), Mark(93, "found 93")]))
+    texts = re.findall(r'<text x="([\d.]+)"[^>]*>(since 91|found 93)</text>', picture)
+    (first, _), (second, _) = texts
+    assert float(second) - float(first) > 6.5 * len("since 91")
