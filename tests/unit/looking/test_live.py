@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 
+import attrs
 import numpy as np
 import pytest
 
@@ -17,7 +18,7 @@ from sagemaker_debug_ext.looking.live.rule_choice import RuleChoice
 from sagemaker_debug_ext.looking.material import MaterialReader, gather
 from sagemaker_debug_ext.looking.terminal.drawing import curve_lines, plain
 from sagemaker_debug_ext.looking.terminal.lines import first_screen, follow
-from sagemaker_debug_ext.looking.terminal.screens import SCREENS, View, draw
+from sagemaker_debug_ext.looking.terminal.screens import SCREENS, View, draw, pulse_text
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -210,3 +211,22 @@ def test_curve_lines_when_a_value_stands_out_then_its_dot_is_drawn():
     assert len(rows[0].strip()) <= 2
     empty, *_ = curve_lines([(range(3), np.full(3, np.nan))], 20, 4)
     assert empty == [""] * 4
+
+
+def test_pulse_when_reading_lags_then_how_far_is_shown_until_all_is_read(tmp_path, boards):
+    """A job may write faster than this machine reads; the latest step is read before those between."""
+    writer = SmallTrial(tmp_path / "job")
+    write_steps(writer, 0, 300)
+    writer.end()
+    reader = MaterialReader(create_trial(str(tmp_path / "job")))
+    lagging = reader.read(None, 0).measures
+    assert 0 < lagging.num_read < lagging.num_steps == 300
+    assert lagging.grids["gradient_norm"].steps[-1] == 299
+    board = boards(tmp_path / "job", choice=None)
+    until(board.has_ended)
+    (pulse,) = board.snapshot().pulses
+    assert "behind" not in pulse_text(pulse)
+    assert " · 234 steps behind" in pulse_text(attrs.evolve(pulse, num_unread=234))
+    while (now := reader.read(None, 0).measures).num_read < now.num_steps:
+        pass
+    assert now.grids["gradient_norm"].steps == tuple(range(300))
