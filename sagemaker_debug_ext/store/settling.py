@@ -53,10 +53,20 @@ class SettlingBackend(Backend):
         """Take the copy for complete, because whoever makes it says so."""
         self._is_complete = True
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the copy is known to be complete."""
+        return self._is_complete
+
     def is_settled(self, key: str, since: float) -> bool:
-        """Return whether an index file that was first seen at a time of the clock may be relied on."""
+        """Return whether an index file may be relied on while copying goes on.
+
+        Args:
+            key: Key of the file.
+            since: Time of the clock at which it was first seen.
+        """
         step_file = try_parse_index_key(key)
-        if self._is_complete or step_file is None:
+        if step_file is None:
             return True
         return self._clock() - since >= self._delay_seconds and self._backend.exists(event_key(*step_file))
 
@@ -124,21 +134,30 @@ class _SettlingWatch(Watch):
 
     def look(self, settled: str = "") -> Changes:
         """See `Watch.look`."""
-        return self._settle(self._inner.look(settled))
+        return self._settle(self._settling.is_complete, self._inner.look(settled))
 
     def look_at_all(self) -> Changes:
         """See `Watch.look_at_all`."""
-        return self._settle(self._inner.look_at_all())
+        return self._settle(self._settling.is_complete, self._inner.look_at_all())
 
     def forget(self, key: str) -> None:
         """See `Watch.forget`."""
         self._inner.forget(key)
 
-    def _settle(self, changes: Changes) -> Changes:
+    def _settle(self, is_complete: bool, changes: Changes) -> Changes:
+        """Return the changes that may be relied on.
+
+        Args:
+            is_complete: Whether the copy was complete before the look: all files are known then, so that none is shown
+                before one of an earlier step.
+            changes: What the look has found.
+        """
         now = self._clock()
         for info in changes.objects:
             self._waiting[info.key] = (info, now)
-        ready = [info for key, (info, since) in self._waiting.items() if self._settling.is_settled(key, since)]
+        ready = [
+            info for key, (info, since) in self._waiting.items() if is_complete or self._settling.is_settled(key, since)
+        ]
         for info in ready:
             del self._waiting[info.key]
         return Changes(sorted(ready), changes.is_snapshot)

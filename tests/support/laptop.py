@@ -41,6 +41,8 @@ xgboost.train(options, data, 100_000, evals=[(data, "train")], callbacks=[hook, 
 """
 """Training for half an hour, unless it is stopped."""
 
+OBSTINATE = f"{TRAIN}\ntime.sleep(600)\n"
+"""The same in a script that goes on when a rule has asked it to end: only StopTrainingJob ends it."""
 
 VANISHING = TRAIN.replace(
     """        time.sleep(0.02)

@@ -24,7 +24,7 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
-from support.laptop import TRAIN
+from support.laptop import OBSTINATE, TRAIN
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
 
@@ -145,7 +145,7 @@ def test_message_when_the_topic_is_gone_then_other_actions_are_carried_out(serve
     topic = sns.create_topic(Name="gone")["TopicArn"]
     sns.delete_topic(TopicArn=topic)
     actions = ActionList(Email("me@example.com"), StopTraining())
-    submit("untold", TRAIN, Environment=environment_of(actions, topic_arn=topic))
+    submit("untold", OBSTINATE, Environment=environment_of(actions, topic_arn=topic))
     assert wait_for("untold", "Completed", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
     rule, _ = rules_of(bucket, "untold")
     assert rule["RuleEvaluationStatus"] == "IssuesFound"

@@ -21,7 +21,7 @@ from sagemaker_debug_ext import (
     self_managed_request,
 )
 from sagemaker_debug_ext.template import render_template
-from support.laptop import TRAIN
+from support.laptop import OBSTINATE
 
 ROLE = "arn:aws:iam::123456789012:role/Function"
 DETAIL_TYPE = "SageMaker Training Job State Change"
@@ -123,7 +123,7 @@ def test_function_when_written_for_the_service_then_stops_self_managed_jobs(subm
     """Only the source in the pattern of its rule is another one; names of files are those of the console."""
     pattern = {"source": ["aws.sagemaker", "sagemaker-debug-ext"], "detail-type": [DETAIL_TYPE]}
     add_function("stops", STOPS, pattern, "lambda_function.lambda_handler")
-    submit("watched", TRAIN, Environment=environment_of(stop="off"))
+    submit("watched", OBSTINATE, Environment=environment_of(stop="off"))
     assert wait_for("watched", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
     assert "stopped watched: TreeDepth while Training, int" in printed_by("stops", "stopped")
 
@@ -135,7 +135,7 @@ def test_stack_when_made_of_the_template_then_its_function_stops_jobs(server, su
     listed = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
     cloudformation = server.client("cloudformation")
     cloudformation.create_stack(StackName="control", TemplateBody=render_template(), Parameters=listed)
-    submit("stack-1", TRAIN, Environment=environment_of(stop="events"))
+    submit("stack-1", OBSTINATE, Environment=environment_of(stop="events"))
     assert wait_for("stack-1", "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
     cloudformation.delete_stack(StackName="control")
 

@@ -25,7 +25,7 @@ from sagemaker_debug_ext import (
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.processing import watcher_job_request
 from sagemaker_debug_ext.sdk import TrainingJob, _watcher_jobs, attach_debugger
-from support.laptop import TRAIN
+from support.laptop import OBSTINATE, TRAIN
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
 
@@ -96,7 +96,7 @@ def test_processing_job_when_settings_name_an_image_then_is_started_with_the_tra
     )
     attached = attach_debugger(client if name == "by-client" else session, **settings_of(), self_managed=options)
     with attached:
-        submit(name, TRAIN, client=client if name == "by-client" else session.client("sagemaker"))
+        submit(name, OBSTINATE, client=client if name == "by-client" else session.client("sagemaker"))
     job = sagemaker.describe_processing_job(ProcessingJobName=watcher_of(name))
     assert job["AppSpecification"]["ImageUri"] == "my/rules:1"
     assert job["RoleArn"] == ROLE
@@ -143,7 +143,7 @@ def test_processing_job_when_the_container_has_a_watcher_then_leaves_the_rules_t
 
 def test_processing_job_when_its_time_is_over_then_the_next_one_goes_on(bucket, submit, wait_for, sagemaker):
     """The service gives it nine days, and training up to 28."""
-    submit("long", TRAIN.replace("100_000", "500"), Environment=environment_of("100", place="processing"))
+    submit("long", TRAIN, Environment=environment_of("100", place="processing"))
     requests = [
         watcher_job_request(
             training_job_name="long", image_uri="image", role_arn=ROLE, number=number, max_runtime_in_seconds=seconds
@@ -157,11 +157,12 @@ def test_processing_job_when_its_time_is_over_then_the_next_one_goes_on(bucket, 
     assert (status["watcher"]["phase"], status["generation"]) == ("handover", 1)
     assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["InProgress"]
     sagemaker.create_processing_job(**requests[1])
+    sagemaker.stop_training_job(TrainingJobName="long")
     assert end_of(sagemaker, requests[1]["ProcessingJobName"])["ProcessingJobStatus"] == "Completed"
     status = status_of(bucket, "long")
     assert (status["watcher"]["phase"], status["generation"]) == ("done", 2)
     assert [rule["RuleEvaluationStatus"] for rule in status["rules"]] == ["NoIssuesFound"]
-    wait_for("long", "Completed")
+    wait_for("long", "Stopped")
 
 
 @pytest.mark.usefixtures("own_clients")
@@ -195,7 +196,7 @@ def test_processing_job_when_its_time_is_over_then_its_submitter_starts_the_next
 
 def test_processing_job_when_a_rule_fires_then_stops_the_training_job(bucket, submit, wait_for, sagemaker):
     """It reads the settings from the description of the training job, and a second one is refused."""
-    submit("processed", TRAIN, Environment=environment_of(place="processing"))
+    submit("processed", OBSTINATE, Environment=environment_of(place="processing"))
     request = watcher_job_request(training_job_name="processed", image_uri="image", role_arn=ROLE)
     sagemaker.create_processing_job(**request)
     with pytest.raises(sagemaker.exceptions.ResourceInUse):

@@ -106,3 +106,24 @@ def test_index_file_when_its_event_file_is_missing_then_is_not_reported(written)
     copy.write(event, [written.read(event)])
     assert [info.key for info in watch.look().objects] == [index]
     assert watch.look().objects == []
+
+
+def test_index_files_when_the_copy_becomes_complete_during_a_look_then_wait_for_the_next_one(written, monkeypatch):
+    """Files that the look has missed may be of earlier steps, and are shown with the others."""
+    copy = MemoryBackend()
+    backend = SettlingBackend(copy, clock=Clock())
+    watch = backend.watch("index/")
+    first, second = (info.key for info in written.list("index/")[:2])
+    copy.write(second, [written.read(second)])
+    look = watch._inner.look
+
+    def look_slowly(settled: str = "") -> object:
+        changes = look(settled)
+        copy.write(first, [written.read(first)])
+        backend.finish()
+        return changes
+
+    with monkeypatch.context() as during:
+        during.setattr(watch._inner, "look", look_slowly)
+        assert watch.look().objects == []
+    assert [info.key for info in watch.look().objects] == [first, second]
