@@ -190,7 +190,7 @@ class StepReader:
         self._kept_bytes = 0
         self._looked_back: set[str] = set()
         self._selected: dict[tuple[Selection, int], tuple[int, list[str], int]] = {}
-        self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...]]] = {}
+        self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...], tuple[str, ...]]] = {}
         self._sources: tuple[ValueSource, ...] = ()
         self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
 
@@ -244,19 +244,20 @@ class StepReader:
         Losses, predictions and labels are left out where several models take turns under these names, because a rule
         would take their values for those of one model.
         """
-        program = self.trial.program
-        takes_turns = program is not None and bool(program.turns)
         reader = self.trial.index_reader
         with reader.lock:
             layouts = [file.layout for file in reader.index.files_at(step, ModeKeys.GLOBAL)]
-        key = (takes_turns, *map(id, layouts))
+        key = tuple(map(id, layouts))
         found = self._names.get(key)
         if found is None:  # keeping the layouts alive ensures that no other object gets the same id
-            names = self.trial.tensor_names(step=step)
-            if takes_turns:
-                names = [name for name in names if not _OF_ANY_MODEL.fullmatch(name)]
-            found = self._names[key] = (list(layouts), tuple(names))
-        return found[1]
+            names = tuple(self.trial.tensor_names(step=step))
+            of_one_model = tuple(name for name in names if not _OF_ANY_MODEL.fullmatch(name))
+            found = self._names[key] = (list(layouts), names, of_one_model)
+        _, names, of_one_model = found
+        if len(of_one_model) == len(names):  # the record, which may lie on S3, need not be read
+            return names
+        program = self.trial.program
+        return of_one_model if program is not None and program.turns else names
 
     def selected(self, selection: Selection, names: tuple[str, ...]) -> list[str]:
         """Return the selected names among those of `names_at`; cached."""
