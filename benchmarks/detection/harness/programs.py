@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from suites.real_programs.plan import BLIND, FRAMEWORKS, PAIRS, PROGRAMS, Pair
+from suites.real_programs.plan import BLIND, BLIND_LATER, FRAMEWORKS, PAIRS, PROGRAMS, Pair
 
 VARIANTS = ("buggy", "fixed")
 COLUMNS = (
@@ -140,7 +140,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pairs = [
         pair
-        for pair in (BLIND if arguments.blind else PAIRS)
+        for pair in ([*BLIND, *BLIND_LATER] if arguments.blind else PAIRS)
         if pair.name in (arguments.only or [pair.name]) and pair.framework == (arguments.framework or pair.framework)
     ]
     results = []
