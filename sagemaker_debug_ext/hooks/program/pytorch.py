@@ -102,9 +102,10 @@ class TorchProgram:
 
     def _knows(self, value: Any) -> bool:
         """Return whether an object was seen before; one that has the id of a dead one was not."""
-        was_seen = self._noted.get(id(value)) is value
+        if self._noted.get(id(value)) is value:
+            return True
         self._noted[id(value)] = value
-        return was_seen
+        return False
 
     def note_inputs(self, model: nn.Module, inputs: Iterable[Any]) -> bool:
         """Note the inputs of a model: their dtypes, and whether another model makes them."""
