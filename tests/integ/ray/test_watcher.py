@@ -20,7 +20,6 @@ from sagemaker_debug_ext import (
 from sagemaker_debug_ext.errors import JobSpecError
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.watch.ray_actor import start_watcher
-from support.guides import run_guide
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("moto")
@@ -118,6 +117,8 @@ def test_job_when_a_rule_fires_then_the_training_function_returns():
 @pytest.mark.usefixtures("_cluster")
 def test_job_of_the_guide_when_no_rule_fires_then_all_steps_are_evaluated():
     """Training goes on to its end, and the driver waits for the rules."""
+    from support.guides import run_guide  # workers import this module, and do not find that one
+
     names = {"request": {"Environment": variables_of("100")}, "train": train_briefly}
     run_guide("docs/self-managed.md", 1, surface="ray", names=names)
     status = status_of("digits-1")
