@@ -58,14 +58,18 @@ print("weights", float(sum(p.double().sum() for p in model.parameters())).hex())
 KILL = """
 import glob, os, signal
 
-def kill(step):
-    for path in glob.glob("/proc/[0-9]*/cmdline") if step == 20 else ():
+def watchers():
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             arguments = open(path).read().split("\\0")
         except OSError:
             continue
         if "watch.program" in "".join(arguments) and arguments[3:5] == ["--parent", str(os.getpid())]:
-            os.kill(int(path.split("/")[2]), signal.SIGKILL)
+            yield int(path.split("/")[2])
+
+def kill(step):
+    for pid in watchers() if step == 20 else ():
+        os.kill(pid, signal.SIGKILL)
 """
 FAST = SelfManaged(poll_seconds=0.2, stop="cooperative")
 HOOK = DebuggerHookConfig(
@@ -241,12 +245,19 @@ from sagemaker_debug_ext.config.job_spec import decode_job_spec
 from sagemaker_debug_ext.store.backends import open_backend
 
 def die():
-    # Once an action was carried out: this process and its watcher, as with their host.
+    # Once an action was carried out: this process and its watcher, as with their host. The watcher is held while this
+    # process dies, which would start another one if the watcher died first.
     state = open_backend(decode_job_spec(os.environ).state_location(os.environ["TRAINING_JOB_NAME"]))
     while not any(state.read(info.key) for info in state.list("actions/")):
         time.sleep(0.1)
-    kill(20)
-    os.kill(os.getpid(), signal.SIGKILL)
+    pids, own_pid = list(watchers()), os.getpid()
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    if os.fork() == 0:
+        for pid in own_pid, *pids:
+            os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+    signal.pause()
 """
 )
 ELASTIC = (
