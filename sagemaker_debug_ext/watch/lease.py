@@ -22,9 +22,6 @@ from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.store.backends import Backend
 
 PREFIX: Final = "lease/"
-RENEWAL_SECONDS: Final = 30.0
-"""Time between two renewals by the holder."""
-
 EXPIRY_SECONDS: Final = 90.0
 """Time without a renewal after which another watcher may take over."""
 

@@ -41,7 +41,6 @@ class Pulse:
         state: State of the job; None if the trial cannot be read.
         last_step: The last step; None if there is none.
         steps_per_second: Rate at which steps come; None if it is not known.
-        seconds_since_step: Time since the last step was seen.
         num_unread: Number of steps whose layers were not read yet.
         trouble: Why the trial cannot be read, or its rules do not run; empty if all is well.
     """
@@ -50,7 +49,6 @@ class Pulse:
     state: JobStateName | None
     last_step: int | None
     steps_per_second: float | None
-    seconds_since_step: float
     num_unread: int
     trouble: str
 
@@ -128,7 +126,6 @@ class _Follower:
             state=None if self.trouble else state,
             last_step=end[1] if self._times else None,
             steps_per_second=(end[1] - begin[1]) / seconds if seconds > 0 and state == "running" else None,
-            seconds_since_step=time.monotonic() - end[0],
             num_unread=self.num_unread,
             trouble=self.trouble or trouble,
         )

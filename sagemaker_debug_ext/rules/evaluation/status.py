@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -76,16 +75,3 @@ class RuleStatus:
     def to_json_dict(self) -> JSONObject:
         """Return the status as a JSON object."""
         return attrs.asdict(self)
-
-    def to_evaluation_status(self) -> dict[str, Any]:
-        """Return the status as SageMaker describes it, an entry of ``DebugRuleEvaluationStatuses``.
-
-        ``RuleEvaluationJobArn`` is left out, because there is no such job.
-        """
-        described = {
-            "RuleConfigurationName": self.name,
-            "RuleEvaluationStatus": self.status,
-            "StatusDetails": self.details[:MAX_DETAILS],
-            "LastModifiedTime": dt.datetime.fromtimestamp(self.modified_at, dt.timezone.utc),
-        }
-        return {member: value for member, value in described.items() if value != ""}

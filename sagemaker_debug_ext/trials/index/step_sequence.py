@@ -6,7 +6,7 @@ import itertools
 import operator
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 
 class StepSequence:
@@ -89,10 +89,6 @@ class StepsOfMode:
         if position == len(sequence.steps) or sequence.steps[position] != step:
             return []
         return [sequence.global_steps[position], *self._more.get(step, ())]
-
-    def all_global_steps(self) -> Iterator[int]:
-        """Return the global steps of all steps."""
-        return itertools.chain(self.sequence.global_steps, *self._more.values())
 
     def remove(self, step: int, global_step: int) -> None:
         """Remove one global step of a step; a step without global steps is removed."""

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import datetime as dt
 import json
 import math
 
-import boto3
 import jsonschema
 import numpy as np
 import pytest
-from botocore.validate import ParamValidator
 
 from sagemaker_debug_ext.rules import RuleStatus, create_rule, evaluate, exit_code
 from sagemaker_debug_ext.rules.evaluation import results as results_module
@@ -58,16 +55,3 @@ def test_a_result_that_cannot_be_written_is_logged(caplog):
     """The evaluation is what matters."""
     write_result(LocalBackend("/dev/null/x"), RuleStatus(name="a", rule="A"), [])
     assert "could not be written" in caplog.text
-
-
-def test_a_status_is_described_as_sagemaker_does():
-    """With its members, and nothing that its model does not know."""
-    status = RuleStatus(name="a", rule="A", status="IssuesFound", details="d" * 2000, modified_at=0.0)
-    described = status.to_evaluation_status()
-    assert described["LastModifiedTime"] == dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
-    assert len(described["StatusDetails"]) == 1024
-    model = boto3.client("sagemaker", region_name="us-east-1").meta.service_model
-    shape = model.shape_for("DebugRuleEvaluationStatus")
-    assert ParamValidator().validate(described, shape).generate_report() == ""
-    assert set(described) <= set(shape.members)
-    assert "StatusDetails" not in RuleStatus(name="a", rule="A").to_evaluation_status()
