@@ -15,6 +15,7 @@ import numpy as np
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation, NoVerdict
 from sagemaker_debug_ext.rules.base import Rule
+from sagemaker_debug_ext.rules.inference.trained_models import TrainedModels
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.screening import Screening, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -62,6 +63,7 @@ class BuiltinRule(Rule):
         evaluates_only_tensors: Whether steps at which none of the rule's tensors was saved can be skipped.
         fires_after_patience: Whether the rule cannot fire before it has evaluated `patience` steps.
         writes_report: Whether the rule exists for what it writes into its output folder.
+        begins_anew: Whether the rule forgets what it has observed when a script goes on to train another model.
     """
 
     spec_name: ClassVar[str]
@@ -70,6 +72,7 @@ class BuiltinRule(Rule):
     evaluates_only_tensors: ClassVar[bool] = False
     fires_after_patience: ClassVar[bool] = False
     writes_report: ClassVar[bool] = False
+    begins_anew: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -89,6 +92,8 @@ class BuiltinRule(Rule):
         self._given = given
         self.clock = clock
         self.views = StepReader(base_trial)
+        if self.begins_anew:
+            self._models = TrainedModels()
         for group in spec.at_least_one_of:
             if not any(self.parameters[name] for name in group):
                 raise InsufficientInformationForRuleInvocation(
@@ -170,7 +175,10 @@ class BuiltinRule(Rule):
 
     def _evaluate_quietly(self, step: int) -> list[Issue] | None:
         with np.errstate(all="ignore"):  # rules look for infinities and overflow, so they are no accidents here
-            return self.evaluate(self.views.at(step))
+            view = self.views.at(step)
+            if self.begins_anew and self._models.have_changed(view):
+                self.configure()
+            return self.evaluate(view)
 
     def found(
         self, view: StepView, message: str, *, tensors: Sequence[str], value: float | None, threshold: float | None

@@ -24,8 +24,8 @@ from sagemaker_debug_ext.hooks.keras.custom_loops import CustomLoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
 from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, StepListener, WrappedFunction
 from sagemaker_debug_ext.hooks.program.keras import (
-    UNKNOWN_DTYPES,
-    BatchDtypes,
+    UNKNOWN_FORM,
+    BatchForm,
     LoopCall,
     dtypes_of,
     keras_program,
@@ -79,12 +79,12 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._last_params: Any = None
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
         self._has_told: set[str] = set()
-        self._has_new_dtypes = False
+        self._has_new_form = False
         self._is_fitted = False
         self._described_loops: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._loop_calls: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._trained_by_batch: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        self._dtypes: weakref.WeakKeyDictionary[Any, BatchDtypes] = weakref.WeakKeyDictionary()
+        self._forms: weakref.WeakKeyDictionary[Any, BatchForm] = weakref.WeakKeyDictionary()
         CustomLoopHook.__init__(self, *args, **kwargs)
 
     @property
@@ -251,9 +251,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         with never_into_script(_not_described):
             plain = without_wrapper(model)
             names = {id(layer): name for name, layer in layers_of(plain)}
-            dtypes = self._dtypes.get(model, UNKNOWN_DTYPES)
+            batch = self._forms.get(model, UNKNOWN_FORM)
             turns = tuple(sorted(self._trained_by_batch.values()))
-            record = keras_program(plain, names, dtypes=dtypes)
+            record = keras_program(plain, names, batch=batch)
             self._dispatcher.describe_program(attrs.evolve(record, turns=turns if len(turns) > 1 else ()))
 
     @fail_safe
@@ -278,15 +278,16 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
                     names = {id(layer): name for name, layer in layers_of(model)}
                     self._dispatcher.describe_program(keras_program(model, names, loop=call))
 
-    def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any) -> None:
-        """Note the dtypes of a training batch; the end of the step describes them, because no graph is built then."""
+    def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any, weights: Any) -> None:
+        """Note the form of a training batch; the end of the step describes them, because no graph is built then."""
         if phase is not Phase.TRAIN:
             return
         with never_into_script(_not_described):
-            dtypes = BatchDtypes(dtypes_of(flatten_tensors(inputs)), dtypes_of(flatten_tensors(labels)))
-            if self._dtypes.get(model) != dtypes:
-                self._dtypes[model] = dtypes
-                self._has_new_dtypes = True
+            of_inputs, of_labels = (dtypes_of(flatten_tensors(values)) for values in (inputs, labels))
+            form = BatchForm(of_inputs, of_labels, is_weighted=weights is not None)
+            if self._forms.get(model) != form:
+                self._forms[model] = form
+                self._has_new_form = True
 
     def _turn_to(self, model: Any) -> None:
         """Continue with a model after a callback has run another model."""
@@ -321,8 +322,8 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     @fail_safe
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save the due tensors of a finished step."""
-        if self._has_new_dtypes:
-            self._has_new_dtypes = False
+        if self._has_new_form:
+            self._has_new_form = False
             self._describe_program(self.model)
         try:
             if self._lifecycle.is_active():

@@ -15,14 +15,14 @@ import contextlib
 import enum
 import functools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import keras
 
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
-from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
+from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of, output_keys
 from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -83,7 +83,8 @@ class StepListener(NamedTuple):
         wants: Returns whether a tensor may ever be saved.
         path_of: Returns the name of a variable.
         guard: Calls a function and suppresses its errors.
-        note_batch: Called with the inputs and labels of a batch when a step is recorded, maybe as tensors of a graph.
+        note_batch: Called with the inputs, labels and weights of a batch when a step is recorded. They may be tensors
+            of a graph.
     """
 
     before: Callable[[Phase], Any]
@@ -93,7 +94,7 @@ class StepListener(NamedTuple):
     wants: Wants
     path_of: Callable[[Any], str]
     guard: Callable[..., Any]
-    note_batch: Callable[[Phase, Any, Any], Any]
+    note_batch: Callable[[Phase, Any, Any, Any], Any]
 
 
 class _Outputs(NamedTuple):
@@ -254,13 +255,16 @@ class WrappedFunction:
 
     def _note_data(self, recording: Recording, data: Any) -> None:
         try:
-            inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
+            inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         except ValueError:  # the model uses its own form of data
-            inputs, labels = data, None
+            inputs, labels, weights = data, None, None
         recording.note("inputs", CollectionKeys.INPUTS, inputs)
+        if isinstance(labels, Mapping):
+            keys = output_keys(self.model)
+            labels = [labels[key] for key in keys if key in labels] or labels  # beside their predictions
         if self._phase is not Phase.PREDICT:
             recording.note("labels", CollectionKeys.OUTPUTS, labels)
-        self._watcher.note_batch(self._phase, inputs, labels)
+        self._watcher.note_batch(self._phase, inputs, labels, weights)
 
     def _look_for_random_numbers(self) -> None:
         if self._always_records or not is_tensorflow():

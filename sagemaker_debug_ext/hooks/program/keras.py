@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import attrs
 import keras
 
+from sagemaker_debug_ext.hooks.keras.names import output_keys
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
 _LOSS_ARGUMENTS: Final = ("from_logits", "reduction", "label_smoothing", "delta", "ignore_class", "axis")
@@ -15,14 +16,21 @@ _LONGEST_TAIL: Final = 8
 """Number of layers before the output to look at."""
 
 
-class BatchDtypes(NamedTuple):
-    """Dtypes of the tensors of a training batch, as the model gets them; empty if unknown."""
+class BatchForm(NamedTuple):
+    """A training batch as the model gets it.
+
+    Args:
+        inputs: Dtypes of its inputs; empty if unknown.
+        labels: Dtypes of its labels; empty if unknown.
+        is_weighted: Whether it has weights of samples, those of their classes included.
+    """
 
     inputs: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    is_weighted: bool = False
 
 
-UNKNOWN_DTYPES: Final = BatchDtypes()
+UNKNOWN_FORM: Final = BatchForm()
 
 
 @attrs.frozen
@@ -65,7 +73,7 @@ def keras_program(
     model: Any,
     names: dict[int, str],
     num_samples: int | None = None,
-    dtypes: BatchDtypes = UNKNOWN_DTYPES,
+    batch: BatchForm = UNKNOWN_FORM,
     loop: LoopCall | None = None,
 ) -> ProgramRecord:
     """Return the record of a model.
@@ -74,14 +82,14 @@ def keras_program(
         model: The model, which may be built or compiled only in part.
         names: Names of its layers, by their `id`.
         num_samples: Number of training samples, if known.
-        dtypes: Dtypes of a training batch.
+        batch: Form of a training batch.
         loop: How a custom loop calls the model; None where `fit` trains it.
     """
     layers = [layer for layer in getattr(model, "layers", ()) if not isinstance(layer, keras.layers.InputLayer)]
     tails = list(_tails(model, layers))
     unknown = [] if tails else ["tail: the layers before the output, because the model calls its layers in Python"]
     found = _losses(model, tails, names) if loop is None else _losses_of_loop(loop, tails, names)
-    losses = _with_targets(tuple(found), dtypes.labels)
+    losses = _with_targets(tuple(found), batch.labels)
     if any(loss.type == "" for loss in losses):
         unknown.append("loss: the class of a loss, because it is a custom object")
     optimizer = getattr(model, "optimizer", None)
@@ -92,7 +100,8 @@ def keras_program(
         layers=tuple(_layer(layer, names, None if loop is None else loop.trains) for layer in layers),
         losses=losses,
         optimizers=(_optimizer(optimizer),) if isinstance(optimizer, keras.optimizers.Optimizer) else (),
-        input_dtypes=dtypes.inputs,
+        input_dtypes=batch.inputs,
+        is_weighted=batch.is_weighted,
         num_samples=num_samples,
         unknown=tuple(unknown),
     )
@@ -160,9 +169,11 @@ def _losses(model: Any, tails: list[list[Any]], names: dict[int, str]) -> Iterat
     given = getattr(model, "loss", None)
     if given is None or type(given).__name__ == "method":
         return
-    each = keras.tree.flatten(given) if isinstance(given, (list, tuple, dict)) else [given]
+    each = _losses_by_output(model, given)
     several = len(each) > 1
     for index, loss in enumerate(each):
+        if loss is None:  # the output has none
+            continue
         tail = tails[index if several else 0] if (index < len(tails) and (several or len(tails) == 1)) else []
         found = _loss_object(loss)
         yield LossRecord(
@@ -171,6 +182,14 @@ def _losses(model: Any, tails: list[list[Any]], names: dict[int, str]) -> Iterat
             arguments=_loss_arguments(found),
             tail=tuple(_layer(layer, names) for layer in tail),
         )
+
+
+def _losses_by_output(model: Any, given: Any) -> list[Any]:
+    """Return the losses that `compile` was given, one for each output in its order."""
+    keys = output_keys(model) if isinstance(given, Mapping) else []
+    if keys and given.keys() <= set(keys):
+        return [given.get(key) for key in keys]
+    return list(keras.tree.flatten(given)) if isinstance(given, (list, tuple, Mapping)) else [given]
 
 
 def _losses_of_loop(loop: LoopCall, tails: list[list[Any]], names: dict[int, str]) -> Iterator[LossRecord]:

@@ -13,15 +13,6 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 VALIDATION_NAME: Final = re.compile(r"(?:validation|valid|val|eval|test)[-_](?P<loss>.+)", re.DOTALL)
 TRAINING_PREFIXES: Final = ("train-", "train_", "training-", "training_", "")
-TOTAL: Final = "loss"
-
-
-def is_part_of_total(name: str, names: Iterable[str]) -> bool:
-    """Return whether a training loss is a part of the total that Keras saves beside it, such as ``kl_loss``.
-
-    A part may rise while the total falls: a divergence of latent variables starts at nearly 0.
-    """
-    return name.endswith(f"_{TOTAL}") and not VALIDATION_NAME.fullmatch(name) and TOTAL in names
 
 
 class Losses(NamedTuple):

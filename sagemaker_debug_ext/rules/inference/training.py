@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import numpy as np
 
+from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
 from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -32,6 +33,9 @@ FEWEST_SCALED: Final = 64
 """Smallest factor that counts as that of a gradient scaler, because a script may weigh losses by small numbers."""
 _STARTED: Final = re.compile(r"loss_output_[0-9]+")
 """Names of the numbers on which scripts call ``backward``."""
+LEAST_FALL: Final = 0.05
+"""Smallest fall of a loss, relative to its first level, that shows that something is learnt."""
+_TOTAL: Final = "loss"
 LONGEST_EPOCH: Final = 10_000
 """Number of batches beyond which a float32 running mean is too imprecise to recover the loss of one batch."""
 
@@ -146,6 +150,23 @@ def loss_scale(view: StepView) -> float:
     return next((ratio for ratio in ratios if ratio >= FEWEST_SCALED and math.log2(ratio).is_integer()), 1.0)
 
 
+def is_part_of_total(view: StepView, name: str) -> bool:
+    """Return whether a training loss is a part of a total that is saved beside it.
+
+    A part may rise while the total falls: a divergence of latent variables starts at nearly 0. Keras saves the total
+    ``loss`` beside parts such as ``kl_loss``. PyTorch's hook saves the number on which the script calls ``backward``,
+    if no loss function returned it; where that is a loss times the factor of a gradient scaler, the loss itself counts.
+    """
+    if name.endswith(f"_{_TOTAL}") and _TOTAL in view.tensor_names and not VALIDATION_NAME.fullmatch(name):
+        return True
+    started = view.once(_started_losses)
+    return bool(started) and (name in started) == (view.once(loss_scale) != 1)
+
+
+def _started_losses(view: StepView) -> frozenset[str]:
+    return frozenset(name for name in view.selected(LOSSES) if _STARTED.fullmatch(name))
+
+
 def mean_loss(losses: Sequence[float]) -> float:
     """Return the mean of losses; NaN if it is undefined, as for infinities of both signs, or overflows."""
     try:
@@ -216,6 +237,49 @@ class RollingWindow:
         """Add a value, unless it is not finite, because one such value would spoil every mean."""
         if math.isfinite(value):
             self._values.setdefault(name, collections.deque(maxlen=self._length)).append(value)
+
+
+class LossLevels:
+    """First and latest levels of the losses of training, to see whether one of several falls.
+
+    Args:
+        selection: The losses.
+        window: Number of values to average.
+    """
+
+    def __init__(self, selection: Selection, window: int) -> None:
+        self._selection = selection
+        self._first = collections.defaultdict[str, list[float]](list)
+        self._latest = RollingWindow(window)
+        self._window = window
+        self._step = -1
+
+    def observe(self, view: StepView) -> None:
+        """Add the losses of a training step, once, without parts of a total."""
+        if view.step == self._step:
+            return
+        self._step = view.step
+        for name, loss in loss_values(view, self._selection).items():
+            if VALIDATION_NAME.fullmatch(name) or is_part_of_total(view, name):
+                continue
+            if len(self._first[name]) < self._window and math.isfinite(loss):
+                self._first[name].append(loss)
+            self._latest.add(name, loss)
+
+    def another_falls(self, name: str) -> bool:
+        """Return whether a loss other than the named one has fallen since training began.
+
+        Losses without a common total belong to updates of their own, like those of a generator and a discriminator: one
+        may lose what another wins.
+        """
+        return any(self._has_fallen(other) for other in self._first if other != name)
+
+    def _has_fallen(self, name: str) -> bool:
+        latest = self._latest.of(name)
+        if len(latest) < self._window:
+            return False
+        first = statistics.fmean(self._first[name])
+        return statistics.fmean(latest) < first - LEAST_FALL * abs(first)
 
 
 class StreakCounter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
+from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import (
@@ -17,6 +18,9 @@ from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
 
 def loss_gap(losses: Losses) -> float:
     """Return how far the validation loss exceeds the training loss, relative to the latter.
@@ -27,6 +31,11 @@ def loss_gap(losses: Losses) -> float:
     if training == 0:
         return math.inf if validation > 0 else 0.0
     return (validation - training) / abs(training)
+
+
+def has_weighted_training(trial: Trial) -> bool:
+    """Return whether samples or their classes have weights in training, but not in validation."""
+    return trial.program is not None and trial.program.is_weighted
 
 
 class Overfit(BuiltinRule):
@@ -40,6 +49,9 @@ class Overfit(BuiltinRule):
     If a trial has no EVAL steps (XGBoost has none), losses are paired by name at each step instead. ``validation-X``,
     ``valid-X``, ``val-X``, ``eval-X`` or ``test-X`` is paired with ``train-X``, ``training-X`` or ``X``; ``_`` may
     replace ``-``.
+
+    Where training weighs samples or their classes, which the program record tells, its losses are not on the scale of
+    those of validation, and nothing is evaluated.
 
     With `unless_falling`, a gap alone does not fire, because it is harmless while the validation loss still falls.
     Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
@@ -85,6 +97,8 @@ class Overfit(BuiltinRule):
         names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
         if not names:
             return [] if compared else None
+        if view.mode is ModeKeys.EVAL and has_weighted_training(view.trial):
+            return None
         names.sort(key=lambda name: (-loss_gap(compared[name]), name))
         validation, training = first = compared[names[0]]
         gap, limit = loss_gap(first), self.parameters["ratio_threshold"]

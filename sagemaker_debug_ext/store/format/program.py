@@ -92,6 +92,8 @@ class ProgramRecord:
         fed_models: Models whose inputs other models make, by the names of their tensors.
         turns: Names of the models that a script trains in turn, batch by batch, so that their losses, predictions and
             labels share names; empty where it trains a single model.
+        is_weighted: Whether training weighs samples or their classes, so that its losses are not on the scale of
+            validation losses.
         num_samples: Number of training samples; None if unknown.
         num_workers: Number of processes that load samples; None if unknown.
         unknown: What could not be found out, each with the reason.
@@ -107,6 +109,7 @@ class ProgramRecord:
     input_dtypes: tuple[str, ...] = ()
     fed_models: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
+    is_weighted: bool = False
     num_samples: int | None = None
     num_workers: int | None = None
     unknown: tuple[str, ...] = ()

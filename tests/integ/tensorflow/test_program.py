@@ -111,6 +111,33 @@ def test_record_when_model_has_several_outputs_then_each_has_its_loss_and_tail(m
     ]
 
 
+def test_record_when_losses_are_named_by_output_then_each_belongs_to_its_output(make_hook, open_trial):
+    """Outputs keep their order, whatever the order of names in `compile` and `fit`."""
+    inputs = keras.Input((6,))
+    outputs = [keras.layers.Dense(size, name=name)(inputs) for name, size in (("z", 1), ("m", 2), ("a", 3))]
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", {"a": keras.losses.CategoricalCrossentropy(from_logits=True), "m": "mae", "z": "mse"})
+    hook = make_hook("out", include_collections=["losses", "inputs", "outputs"])
+    model.fit(INPUTS, {"a": ONE_HOT, "m": ONE_HOT[:, :2], "z": QUANTITY}, batch_size=48, verbose=0, callbacks=[hook])
+    trial = open_trial(hook)
+    losses = [(loss.name, loss.type, loss.tail[0].name) for loss in trial.program.losses]
+    assert losses == [
+        ("predictions_0", "mean_squared_error", "z"),
+        ("predictions_1", "mean_absolute_error", "m"),
+        ("predictions_2", "categorical_crossentropy", "a"),
+    ]
+    assert [trial.tensor(f"labels_{number}").shape(0)[-1] for number in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("weights", [None, {0: 1.0, 1: 2.0, 2: 0.5}])
+def test_record_when_classes_have_weights_then_tells_so(make_hook, open_trial, weights):
+    """Losses of training are then not on the scale of those of validation."""
+    model = sequential(keras.layers.Dense(3, activation="softmax"), loss="sparse_categorical_crossentropy")
+    hook = make_hook("out", include_collections=["losses", "inputs"])
+    model.fit(INPUTS, CLASSES, batch_size=48, verbose=0, callbacks=[hook], class_weight=weights)
+    assert open_trial(hook).program.is_weighted == (weights is not None)
+
+
 def test_record_when_model_or_loss_is_the_scripts_own_then_says_what_is_unknown(make_hook, open_trial):
     """What cannot be inspected is no error."""
 

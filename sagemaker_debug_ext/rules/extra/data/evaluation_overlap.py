@@ -53,8 +53,9 @@ class EvaluationOverlap(TensorRule):
     """The model is evaluated on samples that it was trained on, while it is trained.
 
     Checks inputs of the model; axis 0 is the batch. Samples of TRAIN steps are stored as hashes. The rule fires if more
-    than `max_share_percent` of the distinct samples of EVAL steps are among them, once there are at least 32. Samples
-    of fewer than four elements are skipped. Augmented samples count as different.
+    than `max_share_percent` of the distinct samples of EVAL steps were among them when they were evaluated, once there
+    are at least 32. Samples of fewer than four elements are skipped. Augmented samples count as different. What an
+    agent sees before it is trained on it does not count.
 
     An evaluation counts once training goes on after it, because decisions about the training may follow from it. An
     evaluation at the end, as of the error on the training data, does not fire. Neither does one of the batch of the
@@ -90,6 +91,7 @@ class EvaluationOverlap(TensorRule):
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._trained: dict[str, set[bytes]] = collections.defaultdict(set)
         self._evaluated: dict[str, set[bytes]] = collections.defaultdict(set)
+        self._known: dict[str, set[bytes]] = collections.defaultdict(set)
         self._repeats: dict[str, _Repeats] = collections.defaultdict(_Repeats)
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
         self._waiting: dict[str, list[Sequence[bytes]]] = collections.defaultdict(list)
@@ -140,7 +142,7 @@ class EvaluationOverlap(TensorRule):
             name: Name of the input.
             following: Samples of the training step that follows.
         """
-        trained, evaluated = self._trained[name], self._evaluated[name]
+        trained, evaluated, known = self._trained[name], self._evaluated[name], self._known[name]
         batch = set(following)
         waiting = [samples for samples in self._waiting.pop(name, ()) if not batch.issuperset(samples)]
         if not (waiting and trained):
@@ -148,9 +150,10 @@ class EvaluationOverlap(TensorRule):
         for samples in waiting:
             if len(evaluated) < MAX_KEPT:
                 evaluated.update(samples)
+                known.update(trained.intersection(samples))
         if len(evaluated) < MIN_SAMPLES:
             return None
-        share = 100 * len(evaluated & trained) / len(evaluated)
+        share = 100 * len(known) / len(evaluated)
         by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))
         limit: float = self.parameters["max_share_percent"]
         fires = share > limit + (100 - limit) * by_chance

@@ -36,7 +36,7 @@ class GeneralizationGap(BuiltinRule):
     ends of `patience` consecutive rounds. The validation loss is above its best value by more than `ratio_threshold` of
     it. It is also above it by a tenth of the largest validation loss so far, because small losses fluctuate. The
     training loss is below that of the best round. A gap alone, such as that of dropout or data augmentation, does not
-    fire.
+    fire. Where a script goes on to train another model, the next round is the first one.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -55,6 +55,7 @@ class GeneralizationGap(BuiltinRule):
 
     spec_name = "GeneralizationGap"
     fires_after_patience = True
+    begins_anew = True
     advice = (
         "Stop at the best round, regularise (weight decay, dropout, augmentation), get more data, or use a "
         "smaller model."

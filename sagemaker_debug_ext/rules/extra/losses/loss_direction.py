@@ -11,7 +11,7 @@ import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.baseline import error_of
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -80,6 +80,9 @@ class LossDirection(BuiltinRule):
     fires if it has fallen to a tenth, and predictions differ between samples by less than half as much as at first. The
     difference must have halved both in absolute terms and relative to the size of the predictions.
 
+    Targets that have been the same number for all samples so far say nothing about errors: losses that need no targets,
+    such as those of triplets, are given zeros.
+
     Parameters:
         window: Number of steps to average; 5 when not given.
         factor: Ratio of the latest to the first error above which the rule fires; 1.3 when not given.
@@ -99,6 +102,7 @@ class LossDirection(BuiltinRule):
     def configure(self) -> None:
         self._courses: dict[str, _Course] = {}
         self._contents: dict[str, _Content] = {}
+        self._extremes: dict[str, tuple[float, float]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (TensorRequirement("inputs of losses", INPUTS),)
@@ -111,7 +115,7 @@ class LossDirection(BuiltinRule):
         limit: float = self.parameters["factor"]
         was_evaluated = False
         for loss in observed_losses(view):
-            error = error_of(loss)
+            error = error_of(loss) if self._has_real_targets(loss) else None
             if error is None:
                 spread = variation(loss.scores) if loss.kind is None and math.isfinite(loss.value) else None
                 if spread is not None:
@@ -139,6 +143,14 @@ class LossDirection(BuiltinRule):
                 )
                 return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
         return [] if was_evaluated else None
+
+    def _has_real_targets(self, loss: LossObservation) -> bool:
+        """Return whether the targets of a loss have differed between samples so far."""
+        least, most = self._extremes.get(loss.name, (math.inf, -math.inf))
+        if not least < most:
+            least, most = min(least, float(loss.targets.min())), max(most, float(loss.targets.max()))
+            self._extremes[loss.name] = (least, most)
+        return least < most
 
     def _too_easy(self, view: StepView, name: str, content: _Content) -> Issue:
         part = content.part_left

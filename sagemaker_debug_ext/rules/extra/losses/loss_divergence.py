@@ -8,8 +8,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME, is_part_of_total
-from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_at, loss_selection
+from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
+from sagemaker_debug_ext.rules.inference.training import (
+    LossLevels,
+    RollingWindow,
+    is_part_of_total,
+    is_training,
+    loss_at,
+    loss_selection,
+)
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 NUM_FIRST: Final = 3
@@ -24,7 +31,9 @@ class LossDivergence(TensorRule):
     parts of a total, such as ``kl_loss`` beside ``loss``. The rule fires if both the mean and the median of the latest
     `window` values are above `factor` times the starting value. The starting value is the mean of the first three
     values, but at most three times the very first, because the others may have diverged already. The loss must be saved
-    from the first step on.
+    from the first step on. Where a script goes on to train another model, the next value is the first one.
+
+    Of several losses without a total, such as those of a generator and a discriminator, none fires while another falls.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -43,17 +52,20 @@ class LossDivergence(TensorRule):
 
     spec_name = "LossDivergence"
     has_per_tensor_state = True
+    begins_anew = True
     advice = "Lower the learning rate by a factor of 10, warm it up, or clip the gradients; check the sign of the loss."
 
     def configure(self) -> None:
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
+        self._levels = LossLevels(self.selection, self.parameters["window"])
         self._first: dict[str, list[float]] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the ratio of the loss to its starting value."""
-        if not is_training(view) or VALIDATION_NAME.fullmatch(name) or is_part_of_total(name, view.tensor_names):
+        if not is_training(view) or VALIDATION_NAME.fullmatch(name) or is_part_of_total(view, name):
             return None
+        self._levels.observe(view)
         loss = loss_at(view, name)
         if loss is None or not math.isfinite(loss):
             return None
@@ -69,7 +81,8 @@ class LossDivergence(TensorRule):
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"
-        return Measurement(times, fires=times > factor, threshold=factor, severity=times, text=text)
+        fires = times > factor and not self._levels.another_falls(name)
+        return Measurement(times, fires=fires, threshold=factor, severity=times, text=text)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Training increases the loss in {describe_tensors(names)}: the first went from {first.text}."

@@ -8,11 +8,12 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
-from sagemaker_debug_ext.rules.inference.loss_pairs import is_part_of_total
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses
 from sagemaker_debug_ext.rules.inference.training import (
     DeferredMeasurements,
+    LossLevels,
     RollingWindow,
+    is_part_of_total,
     is_training,
     loss_at,
     loss_selection,
@@ -41,6 +42,8 @@ class LossPlateau(TensorRule):
     value even though the model predicts well.
     A loss of both signs, like that of a policy gradient, is not evaluated, because it has no value to fall to.
     Adversarial losses, where one side wins what the other loses, are not evaluated if their saved targets reveal them.
+    Of several losses without a total, none is evaluated while another has fallen. Where a script goes on to train
+    another model, its loss is compared with its own first values.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -61,6 +64,7 @@ class LossPlateau(TensorRule):
 
     spec_name = "LossPlateau"
     has_per_tensor_state = True
+    begins_anew = True
     advice = (
         "Check first whether the model can memorize a single batch. If it cannot, check that labels match "
         "their inputs, that the loss suits the task, that the optimizer has all parameters, and that "
@@ -75,6 +79,7 @@ class LossPlateau(TensorRule):
         self._baseline = BaselineComparison(NUM_STEPS)
         self._step = -1
         self._adversarial = AdversarialLosses()
+        self._levels = LossLevels(self.selection, self.parameters["window"])
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -82,7 +87,7 @@ class LossPlateau(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the fall of the loss."""
-        loss = loss_at(view, name) if is_training(view) and not is_part_of_total(name, view.tensor_names) else None
+        loss = loss_at(view, name) if is_training(view) and not is_part_of_total(view, name) else None
         if loss is None:
             return None
         window: int = self.parameters["window"]
@@ -90,13 +95,14 @@ class LossPlateau(TensorRule):
             self._step = view.step
             self._adversarial.observe(view)
             self._baseline.observe(view)
+            self._levels.observe(view)
         self._seen[name] += 1
         if self._seen[name] <= window:
             self._first.setdefault(name, []).append(loss)
         self._latest.add(name, loss)
         if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
             return None
-        if self._adversarial.has(name):
+        if self._adversarial.has(name) or self._levels.another_falls(name):
             return None
         gain = self._baseline.gain(name)
         values = [*self._first[name], *self._latest.of(name)]

@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_at, loss_selection
+from sagemaker_debug_ext.rules.inference.training import (
+    RollingWindow,
+    is_part_of_total,
+    is_training,
+    loss_at,
+    loss_selection,
+)
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MATTERS: Final = 1.5
@@ -19,13 +25,15 @@ MATTERS: Final = 1.5
 class LossSpike(TensorRule):
     """The loss jumps far above its recent values, or is no longer finite.
 
-    Checks the losses of TRAIN steps (or steps without a mode). Each value is compared with the median of the `window`
+    Checks the losses of TRAIN steps (or steps without a mode), but not the parts of a total, such as ``kl_loss`` beside
+    ``loss``. Each value is compared with the median of the `window`
     values before it. A value is a spike if it meets three conditions. It is larger than `factor` times the median. It
     exceeds the median by more than `factor` times the mean absolute distance of those values from the median. It is at
     least one and a half times the first value.
 
     From the `patience`-th spike on, the rule fires, whether the loss jumped again or stayed high: a single hard batch
-    is no fault. It also fires at values that are not finite.
+    is no fault. It also fires at values that are not finite. Where a script goes on to train another model, whose loss
+    may be of another size, the rule begins anew.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -44,6 +52,7 @@ class LossSpike(TensorRule):
 
     spec_name = "LossSpike"
     has_per_tensor_state = True
+    begins_anew = True
     advice = (
         "Check the batch of that step for bad data, clip gradients, and lower the learning rate or warm it "
         "up. Restart a large model from a checkpoint before the spike, and skip the batch."
@@ -57,7 +66,7 @@ class LossSpike(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the ratio of a loss to its usual value."""
-        loss = loss_at(view, name) if is_training(view) else None
+        loss = loss_at(view, name) if is_training(view) and not is_part_of_total(view, name) else None
         if loss is None:
             return None
         recent, factor = self._recent.of(name), self.parameters["factor"]

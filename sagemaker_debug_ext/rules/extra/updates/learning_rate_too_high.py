@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
@@ -12,10 +12,21 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
 LARGEST: Final = 3.0
 """Largest first update, relative to the weight, that may still settle, because small weights soon grow."""
+LINE_SEARCHES: Final = frozenset({"LBFGS"})
+"""Optimizers whose steps are long where the loss is nearly quadratic."""
 SHRUNK: Final = 0.7
 """Fraction of the first update below which later updates are shrinking."""
+
+
+def _searches_lines(trial: Trial) -> bool:
+    """Return whether the length of an update does not follow from the learning rate alone."""
+    program = trial.program
+    return program is not None and any(optimizer.type in LINE_SEARCHES for optimizer in program.optimizers)
 
 
 class LearningRateTooHigh(UpdateSizeRule):
@@ -30,6 +41,8 @@ class LearningRateTooHigh(UpdateSizeRule):
     It does not wait if a loss rises above twice its smallest value so far. Weights that were 0 when first saved are not
     evaluated, because updates cannot be compared with their size. Examples are bias tables and adapters added to a
     trained layer.
+
+    Steps of L-BFGS, whose length follows from the curvature of the loss, are not evaluated.
 
     Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
     updates become smaller and a loss falls to half of its first level, unless a loss has risen in this way.
@@ -73,7 +86,10 @@ class LearningRateTooHigh(UpdateSizeRule):
                 least = self._least.setdefault(name, loss)
                 self._has_jumped = self._has_jumped or not loss - least <= abs(least)
                 self._least[name] = min(least, loss)
-        return self._provisional.settle(view, super().evaluate(view), is_certain=self._has_jumped)
+        issues = super().evaluate(view)
+        if issues and _searches_lines(view.trial):
+            return None
+        return self._provisional.settle(view, issues, is_certain=self._has_jumped)
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue that is held, if no more steps will follow."""

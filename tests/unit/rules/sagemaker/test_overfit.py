@@ -11,8 +11,9 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.inference.loss_pairs import Losses
 from sagemaker_debug_ext.rules.sagemaker.overfit import loss_gap
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.trials import Trial, create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, loss_rounds
 
@@ -171,3 +172,10 @@ def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
         job.write(mode, 0, {"loss": loss}, global_step=step, worker="worker_1")
     job.end()
     assert run_rule("Overfit", create_trial(str(tmp_path))) == []
+
+
+@pytest.mark.parametrize(("is_weighted", "fires"), [(False, True), (True, False)])
+def test_weighted_training_is_not_comparable_with_validation(run_rule, monkeypatch, is_weighted, fires):
+    """Weights of classes scale the losses of training alone."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", is_weighted=is_weighted))
+    assert bool(run_rule("Overfit", loss_rounds([1e-4] * 3, [0.3] * 3))) == fires

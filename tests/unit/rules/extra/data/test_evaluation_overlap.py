@@ -66,3 +66,14 @@ def test_evaluation_of_other_nodes_of_a_graph_is_no_overlap(run_rule, num_labels
         steps[TRAIN, step] = {"Net_input_0": batch, **losses}
         steps[EVAL, step] = {"Net_input_0": samples[:50]}
     assert bool(run_rule("EvaluationOverlap", steps)) == fires
+
+
+@pytest.mark.parametrize(("lag", "fires"), [(2, False), (-2, True)])
+def test_what_an_agent_sees_before_it_is_trained_on_it_is_no_overlap(run_rule, lag, fires):
+    """An agent acts on new states, and is trained on them later; an evaluation after training uses known samples."""
+    states, steps = np.random.default_rng(0).normal(size=(16, 8, 5)), {}
+    for step in range(2, 12):
+        steps[TRAIN, step] = {"Net_input_0": states[step]}
+        steps[EVAL, step] = {"Net_input_0": states[step + lag]}
+    steps[TRAIN, 12] = {"Net_input_0": states[12]}
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires

@@ -58,3 +58,12 @@ def test_loss_when_seen_for_fewer_steps_than_the_window_then_gives_no_verdict(ru
         loss_tensors(-np.eye(2)[labels] * step, labels, loss=5.0 - step, name="OwnLoss") for step in range(num_steps)
     )
     assert fired_at(run_rule("LossDirection", steps)) == fires_at
+
+
+@pytest.mark.parametrize(("last", "fires"), [(0.0, False), (1.0, True)])
+def test_targets_that_are_all_the_same_say_nothing(run_rule, last, fires):
+    """A loss of triplets needs no targets and is given zeros, from which distances may move away."""
+    targets = np.zeros((4, 1))
+    targets[-1] = last
+    steps = steps_of(loss_tensors(targets + step, targets, loss=5.0 - step, name="MSELoss") for step in range(1, 5 + 5))
+    assert bool(run_rule("LossDirection", steps)) == fires

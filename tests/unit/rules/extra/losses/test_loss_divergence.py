@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sagemaker_debug_ext.store.format.program import ProgramRecord
@@ -45,4 +46,41 @@ def test_losses_of_models_that_take_turns_are_not_one_course(run_rule, monkeypat
 def test_a_part_may_rise_beside_a_total(run_rule, rule, other, fires):
     """A divergence that starts at nearly 0 rises in a sound autoencoder; without a total, a loss that rises fires."""
     steps = [{"kl_loss": 0.1 + 0.05 * step, other: 40.0 * 0.98**step} for step in range(160)]
+    assert bool(run_rule(rule, steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("total", "fires"), [([2.0, 2.3], False), ([2.0, 8.0], True)])
+def test_the_number_that_is_differentiated_counts_beside_its_terms(run_rule, total, fires):
+    """A term that starts at nearly 0 may rise in the sum on which the script calls `backward`; the sum may not."""
+    begin, end = total
+    steps = [{"MSELoss_output_0": 0.001, "loss_output_0": begin}] * 3 + [
+        {"MSELoss_output_0": 0.1, "loss_output_0": end}
+    ] * 5
+    assert bool(run_rule("LossDivergence", steps_of(steps), tensor_regex="loss_output")) == fires
+    assert bool(run_rule("LossDivergence", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("last", "fires"), [(0.8, False), (4.0, True)])
+def test_the_factor_of_a_gradient_scaler_is_no_rise(run_rule, last, fires):
+    """The scaled loss doubles with its factor, so that the loss itself counts."""
+    losses = [(1.0, 2.0**10)] * 3 + [(last, 2.0**13)] * 5
+    steps = [{"CrossEntropyLoss_output_0": loss, "loss_output_0": loss * factor} for loss, factor in losses]
+    assert bool(run_rule("LossDivergence", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize("rule", ["LossDivergence", "LossPlateau"])
+@pytest.mark.parametrize(("fall", "fires"), [(0.99, False), (1.0, True)])
+def test_one_of_several_losses_without_a_total_may_rise(run_rule, rule, fall, fires):
+    """What a discriminator wins, its generator loses; where none wins, training goes wrong."""
+    steps = [{"d_loss": 0.7 * fall**step, "g_loss": 0.7 + 0.02 * step} for step in range(160)]
+    assert bool(run_rule(rule, steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize("rule", ["LossDivergence", "LossSpike"])
+@pytest.mark.parametrize(("second", "fires"), [("other/kernel", False), ("dense/kernel", True)])
+def test_the_loss_of_the_next_model_is_no_rise(run_rule, rule, second, fires):
+    """An autoencoder ends with a small loss, and the classifier that a script trains then begins with a large one."""
+    steps = [{"loss": 0.02, f"gradients/{name}Grad": np.ones(2)} for name in ["dense/kernel"] * 25 + [second] * 25]
+    for tensors in steps[25:]:
+        tensors["loss"] = 2.3
     assert bool(run_rule(rule, steps_of(steps))) == fires

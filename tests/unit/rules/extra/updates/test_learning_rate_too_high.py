@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, steps_of, steps_with
 
 
@@ -48,3 +50,12 @@ def test_first_updates_that_shrink_when_the_loss_jumps_then_fire(run_rule, later
         steps.append({"w_weight": weight, "loss": 1.0 if step < 2 else later})
         weight = weight + 2.0 / np.sqrt(step + 1) * rng.choice([-1, 1], size=1000)
     assert bool(run_rule("LearningRateTooHigh", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("optimizer", "fires"), [("SGD", True), ("LBFGS", False)])
+def test_long_steps_of_an_optimizer_that_measures_the_curvature_are_fine(run_rule, monkeypatch, optimizer, fires):
+    """L-BFGS goes to where it takes the minimum to be, however far."""
+    program = ProgramRecord(framework="PyTorch", optimizers=(OptimizerRecord(type=optimizer),))
+    monkeypatch.setattr(Trial, "program", program)
+    steps = steps_with("w_weight", [np.full(3, 2.0**step) for step in range(8)])
+    assert bool(run_rule("LearningRateTooHigh", steps)) == fires
