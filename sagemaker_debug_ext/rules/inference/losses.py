@@ -7,7 +7,6 @@ converted to that form, and probabilities to scores.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -32,8 +31,6 @@ LEAST: Final = 1e-7
 """Lower bound of probabilities, as in Keras."""
 OF_DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 """Kinds of losses that are minimal where predictions equal targets."""
-OWN_LOSS: Final = "loss"
-"""Stem of the names of the numbers on which scripts call ``backward``, if no single loss function returns them."""
 SAME: Final = 0.01
 """Relative difference that is allowed between a loss and its recomputation, because of low-precision predictions."""
 FEWEST_PAIRS: Final = 8
@@ -183,65 +180,6 @@ def _iter_losses(view: StepView, *, keeps_shares: bool) -> Iterator[LossObservat
                     scores, targets, has_classes, may_be_shares=scheme.hides_kinds and not keeps_shares
                 )
             yield LossObservation(names.loss, value, scores, targets, names.answers, names.targets, kind)
-
-
-class AdversarialLosses:
-    """Detects adversarial losses (generator against discriminator), which need not decrease.
-
-    Such a binary loss is computed more than once a step. The discriminator's computation has targets 0 and 1, and the
-    generator's, after it, has only targets 1. One side loses what the other gains, so neither loss needs to fall.
-    If each computation is a step of its own, all targets of a step are equal, and alternate between 0 and 1.
-    """
-
-    def __init__(self) -> None:
-        self._is_game: dict[str, bool] = {}
-        self._only: dict[str, set[float]] = {}
-        self._mixed: set[str] = set()
-
-    def observe(self, view: StepView) -> None:
-        """Observe a training step; losses stay adversarial only if it has both computations."""
-        for name in view.tensor_names:
-            stem = name.removesuffix("_output_1")
-            if stem != name and "BCE" in stem:
-                self._is_game[stem] = self._is_game.get(stem, True) and _wants_both_ways(view, stem)
-        self._observe_turns(view)
-
-    def _observe_turns(self, view: StepView) -> None:
-        """Note for each binary loss which targets it has had at steps with a single target value."""
-        for name in view.tensor_names:
-            stem = name.removesuffix("_input_1")
-            targets = view.value(name) if stem != name and "BCE" in stem and stem not in self._mixed else None
-            if targets is not None and targets.size > 1 and targets.dtype.kind != "c":
-                least, most = float(targets.min()), float(targets.max())
-                self._only.setdefault(stem, set()).add(least)
-                self._mixed |= {stem} if least != most else set()
-
-    def has(self, name: str) -> bool:
-        """Return whether a loss, prediction or target was part of adversarial losses at each step so far.
-
-        A sum of losses, which the script makes itself, is if all known losses are.
-        """
-        stem = re.sub(r"_(input|output)_[0-9]+$", "", name)
-        known = self._is_game.keys() | self._only.keys()
-        return bool(known) and all(map(self._has, known)) if stem == OWN_LOSS else self._has(stem)
-
-    def _has(self, stem: str) -> bool:
-        takes_turns = stem not in self._mixed and len(self._only.get(stem, ())) > 1
-        return takes_turns or self._is_game.get(stem, False)
-
-
-def _wants_both_ways(view: StepView, stem: str) -> bool:
-    """Return whether a loss has only targets 1 after targets 0 and 1 at the same step."""
-    before: set[float] = set()
-    for number in range(1, len(view.tensor_names), 2):
-        targets = view.value(f"{stem}_input_{number}") if f"{stem}_input_{number}" in view.tensor_names else None
-        if targets is None:
-            return False
-        least, most = float(targets.min()), float(targets.max())
-        if least == most == 1 and len(before) > 1:
-            return True
-        before |= {least, most}
-    return False
 
 
 def class_labels(view: StepView, name: str) -> Array | None:

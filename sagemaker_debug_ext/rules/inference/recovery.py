@@ -100,16 +100,18 @@ def has_learnt(view: StepView) -> bool:
 class ProvisionalIssues:
     """Holds the first issue of a rule until training shows whether it is one.
 
-    It is taken back if the rule no longer fires and a loss has fallen to half of its level since. Otherwise it holds
+    It is taken back if the rule no longer fires and a loss has fallen to `share` of its level since. Otherwise it holds
     when the job has ended, or `patience` TRAIN steps later unless the loss is falling. From then on, all issues pass.
 
     Args:
         patience: Number of TRAIN steps after which an issue holds while the job runs; 0 lets all issues pass.
         since_first: Whether to compare losses with their first level, rather than with that at the issue.
+        share: Fraction of that level below which a loss disproves an issue.
     """
 
-    def __init__(self, patience: int, *, since_first: bool = False) -> None:
+    def __init__(self, patience: int, *, since_first: bool = False, share: float = FALLEN) -> None:
         self._patience = patience
+        self._share = share
         self._since_first = since_first
         self._course = LossCourse()
         self._held: _Held | None = None
@@ -133,7 +135,7 @@ class ProvisionalIssues:
                 return issues
             levels = self._course.first_levels() if self._since_first else self._course.levels()
             self._held = _Held(issues, levels, self._course.num_steps)
-        if not issues and self._course.has_fallen_from(self._held.levels):
+        if not issues and self._course.has_fallen_from(self._held.levels, self._share):
             self._held = None
             return None if issues is None else []
         is_late = self._course.num_steps - self._held.num_steps >= self._patience

@@ -15,6 +15,8 @@ from sagemaker_debug_ext.rules.reading.numeric import to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
+MOST_CLASSES: Final = 30
+"""Number of classes beyond which labels are rather those of a vocabulary."""
 PLAIN: Final = 0.01
 """Relative difference up to which a loss is taken for the mean cross entropy."""
 
@@ -77,7 +79,8 @@ class ClassImbalance(BuiltinRule):
         samples: Labels to count before the first verdict; 500 when not given.
         argmax: Whether to take the arg-max over the last axis of predictions first; False when not given.
         per_sample: Whether to skip labels of which a sample has several at any step, such as words of a text, pixels of
-            an image or lists of tags, which are naturally unbalanced; False when not given.
+            an image or lists of tags, and those of more than 30 classes, such as the next character of a text, which
+            are naturally unbalanced; False when not given.
         unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
             that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
@@ -132,6 +135,8 @@ class ClassImbalance(BuiltinRule):
         predictions = predicted_in(view, view.selected(self._predictions), argmax=self.parameters["argmax"])
         self._count(labels, predictions)
         if self._counts.total() < self.parameters["samples"]:
+            return None
+        if self.parameters["per_sample"] and len(self._counts) > MOST_CLASSES:
             return None
         return self._evaluate_balance(view, names) or self._evaluate_predictions(view, names)
 

@@ -77,12 +77,18 @@ def _are_at_an_end(missing: list[int], num_classes: int) -> bool:
     return len(missing) > 1 and missing == block and (block[0] == 0 or block[-1] == num_classes - 1)
 
 
+def _is_computed_word_by_word(view: StepView, name: str) -> bool:
+    """Return whether a step computes a loss for the first, the second, and the third word at least."""
+    return name.endswith("_output_0") and f"{name.removesuffix('0')}2" in view.tensor_names
+
+
 class LabelMix(BuiltinRule):
     """A class of the output never or hardly ever occurs, or the data are sorted by label.
 
     Checks targets of losses at TRAIN steps (or steps without a mode), if they are class indices, one per sample. The
     words of a sentence or the pixels of an image are skipped: they are not independent of each other, and some classes,
-    such as the start token, never occur as targets. Saved inputs of the model give the number of samples.
+    such as the start token, never occur as targets. Saved inputs of the model give the number of samples. A loss that
+    is computed more than twice in a step is taken for that of words which come one by one.
 
     The rule fires if one of the classes has not occurred after `samples_per_class` samples for each class of the
     output, counting at most 20 classes. Classes that occur at EVAL steps are named as such: training and evaluation
@@ -139,6 +145,8 @@ class LabelMix(BuiltinRule):
         trains = is_training(view)
         for loss in observed_losses(view) if trains or view.mode is ModeKeys.EVAL else ():
             if loss.num_classes is None or not has_one_for_each_sample(view, loss.targets):
+                continue
+            if _is_computed_word_by_word(view, loss.name):
                 continue
             if not trains:
                 self._evaluated.setdefault(loss.name, set()).update(loss.targets.reshape(-1).tolist())

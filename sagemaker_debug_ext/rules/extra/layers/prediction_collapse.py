@@ -12,7 +12,8 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, class_ids, has_unit_for_each
-from sagemaker_debug_ext.rules.inference.losses import AdversarialLosses, class_answers, class_labels, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import class_answers, class_labels, observed_losses
+from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses
 from sagemaker_debug_ext.rules.inference.training import is_final, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64

@@ -9,6 +9,7 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
+from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
 from sagemaker_debug_ext.rules.inference.training import (
     LossLevels,
     RollingWindow,
@@ -34,6 +35,8 @@ class LossDivergence(TensorRule):
     from the first step on. Where a script goes on to train another model, the next value is the first one.
 
     Of several losses without a total, such as those of a generator and a discriminator, none fires while another falls.
+    Neither does a loss beside targets that grow while the model is trained, like the returns of an agent that learns to
+    act.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -58,6 +61,7 @@ class LossDivergence(TensorRule):
     def configure(self) -> None:
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
+        self._moving = MovingTargets()
         self._levels = LossLevels(self.selection, self.parameters["window"])
         self._first: dict[str, list[float]] = {}
 
@@ -66,6 +70,7 @@ class LossDivergence(TensorRule):
         if not is_training(view) or VALIDATION_NAME.fullmatch(name) or is_part_of_total(view, name):
             return None
         self._levels.observe(view)
+        self._moving.observe(view)
         loss = loss_at(view, name)
         if loss is None or not math.isfinite(loss):
             return None
@@ -81,7 +86,7 @@ class LossDivergence(TensorRule):
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"
-        fires = times > factor and not self._levels.another_falls(name)
+        fires = times > factor and not self._moving.are_there() and not self._levels.another_falls(name)
         return Measurement(times, fires=fires, threshold=factor, severity=times, text=text)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:

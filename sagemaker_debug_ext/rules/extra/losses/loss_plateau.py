@@ -8,7 +8,8 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS
+from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
 from sagemaker_debug_ext.rules.inference.training import (
     DeferredMeasurements,
     LossLevels,
@@ -42,8 +43,9 @@ class LossPlateau(TensorRule):
     value even though the model predicts well.
     A loss of both signs, like that of a policy gradient, is not evaluated, because it has no value to fall to.
     Adversarial losses, where one side wins what the other loses, are not evaluated if their saved targets reveal them.
-    Of several losses without a total, none is evaluated while another has fallen. Where a script goes on to train
-    another model, its loss is compared with its own first values.
+    Losses beside targets that grow or shrink while the model is trained, like the returns of an agent that learns to
+    act, are not evaluated either. Of several losses without a total, none is evaluated while another has fallen. Where
+    a script goes on to train another model, its loss is compared with its own first values.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -79,6 +81,7 @@ class LossPlateau(TensorRule):
         self._baseline = BaselineComparison(NUM_STEPS)
         self._step = -1
         self._adversarial = AdversarialLosses()
+        self._moving = MovingTargets()
         self._levels = LossLevels(self.selection, self.parameters["window"])
         self._pending = DeferredMeasurements()
 
@@ -94,6 +97,7 @@ class LossPlateau(TensorRule):
         if view.step != self._step:
             self._step = view.step
             self._adversarial.observe(view)
+            self._moving.observe(view)
             self._baseline.observe(view)
             self._levels.observe(view)
         self._seen[name] += 1
@@ -102,7 +106,7 @@ class LossPlateau(TensorRule):
         self._latest.add(name, loss)
         if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
             return None
-        if self._adversarial.has(name) or self._levels.another_falls(name):
+        if self._adversarial.has(name) or self._moving.are_there() or self._levels.another_falls(name):
             return None
         gain = self._baseline.gain(name)
         values = [*self._first[name], *self._latest.of(name)]

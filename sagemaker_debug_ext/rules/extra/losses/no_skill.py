@@ -11,7 +11,8 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
 from sagemaker_debug_ext.rules.inference.baseline import BaselineComparison
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
 from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -54,9 +55,10 @@ class NoSkill(BuiltinRule):
     hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
     none of `patience_running` steps met the limit.
 
-    Adversarial losses, where one side wins what the other loses, are not evaluated. For boosted trees, the validation
-    loss of each round is compared with the entropy of the saved labels. The rule fires if the loss was not lower in
-    `patience_rounds` rounds.
+    Adversarial losses, where one side wins what the other loses, are not evaluated. Neither are losses beside targets
+    that grow or shrink while the model is trained, like the returns of an agent that learns to act. For boosted trees,
+    the validation loss of each round is compared with the entropy of the saved labels. The rule fires if the loss was
+    not lower in `patience_rounds` rounds.
 
     Parameters:
         window: Number of steps to average; 20 when not given.
@@ -85,6 +87,7 @@ class NoSkill(BuiltinRule):
         self._on_new_data = BaselineComparison(self.parameters["window"])
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
+        self._moving = MovingTargets()
         self._best_gain: dict[str, float] = {}
         self._is_copy: dict[str, bool] = {}
         self._pending = DeferredMeasurements()
@@ -103,6 +106,7 @@ class NoSkill(BuiltinRule):
         if not is_training(view):
             return None
         self._adversarial.observe(view)
+        self._moving.observe(view)
         limit: float = self.parameters["min_gain_percent"]
         of_trees, of_layers = dict(self._of_trees(view)), dict(self._of_layers(view))
         if not (of_trees or of_layers):
@@ -157,8 +161,9 @@ class NoSkill(BuiltinRule):
         patience = max(self.parameters["patience"], self.parameters["window"])
         self._note_copies(view)
         for name in self._baseline.observe(view):
-            is_time = self._baseline.num_seen(name) >= patience and not self._adversarial.has(name)
-            gain = self._baseline.gain(name) if is_time else None
+            is_time = self._baseline.num_seen(name) >= patience
+            has_goal = not self._adversarial.has(name) and not self._moving.are_there()
+            gain = self._baseline.gain(name) if is_time and has_goal else None
             if gain is not None:
                 self._best_gain[name] = max(gain, self._best_gain.get(name, gain))
                 yield name, gain

@@ -19,6 +19,8 @@ LARGEST: Final = 3.0
 """Largest first update, relative to the weight, that may still settle, because small weights soon grow."""
 LINE_SEARCHES: Final = frozenset({"LBFGS"})
 """Optimizers whose steps are long where the loss is nearly quadratic."""
+LEARNT: Final = 0.7
+"""Fraction of its first level to which a loss has to fall to show that large first updates did no harm."""
 SHRUNK: Final = 0.7
 """Fraction of the first update below which later updates are shrinking."""
 
@@ -45,7 +47,7 @@ class LearningRateTooHigh(UpdateSizeRule):
     Steps of L-BFGS, whose length follows from the curvature of the loss, are not evaluated.
 
     Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
-    updates become smaller and a loss falls to half of its first level, unless a loss has risen in this way.
+    updates become smaller and a loss falls to 0.7 of its first level, unless a loss has risen in this way.
 
     Parameters:
         threshold: Largest usual change of a weight in a step, relative to its norm; 0.25 when not given.
@@ -74,7 +76,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._least: dict[str, float] = {}
         self._has_jumped = False
         self._waiting: dict[str, float] = {}
-        self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True)
+        self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True, share=LEARNT)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return *super().needs(), TensorRequirement("losses", LOSSES, is_required=False)

@@ -76,6 +76,8 @@ def test_flat_loss_when_loss_halves_later_then_is_taken_back(run_rule, last, fir
     ("num_large", "loss", "fires"),
     [
         (8, lambda step: 9.0 * 0.8**step, False),  # small weights grow, and the loss falls
+        (8, lambda step: 9.0 if step < 8 else 6.0, False),  # embeddings begin tiny, and the loss cannot become small
+        (8, lambda step: 9.0 if step < 8 else 7.0, True),
         (8, lambda _: 9.0, True),
         (NUM_STEPS, lambda step: 9.0 * 0.8**step, True),  # updates stay large
         (8, lambda step: 9.0 * 0.8**step + 30 * (step == 6), True),  # the loss jumps

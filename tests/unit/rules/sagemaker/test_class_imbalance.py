@@ -128,3 +128,12 @@ def test_labels_of_texts_are_skipped_for_good(run_rule):
     given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "samples": 50, "per_sample": True}
     assert run_rule("ClassImbalance", steps_of([words] * 2), **given)
     assert run_rule("ClassImbalance", steps_of([texts, *[words] * 2]), **given) == []
+
+
+@pytest.mark.parametrize(("num_classes", "fires"), [(30, True), (31, False)])
+def test_labels_of_a_vocabulary_are_skipped(run_rule, num_classes, fires):
+    """Some characters of a text are rare; with that many classes, labels are taken for those of a text."""
+    labels = np.array([*range(num_classes)] + [0] * 60)
+    tensors = loss_tensors(np.zeros((len(labels), num_classes)), labels)
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "samples": 50, "per_sample": True}
+    assert bool(run_rule("ClassImbalance", steps_of([tensors]), **given)) == fires

@@ -113,3 +113,11 @@ def test_the_right_candidate_may_always_be_the_first(run_rule, units, fires):
 def test_complex_labels_give_no_verdict(run_rule):
     """Complex labels are not classes, and do not end the rule with an error."""
     assert run_rule("LabelMix", steps_of([{"labels": np.array([1 + 2j, 1, 1])}] * 3)) == []
+
+
+@pytest.mark.parametrize(("num_calls", "fires"), [(2, True), (3, False)])
+def test_words_that_come_one_by_one_lack_some_tokens(run_rule, num_calls, fires):
+    """A decoder computes its loss for each word, and the token of padding is no word; two heads are two tasks."""
+    tensors = loss_tensors(RNG.normal(size=(40, 4)), RNG.integers(1, 4, 40))
+    tensors |= {f"CrossEntropyLoss_output_{number}": 1.0 for number in range(num_calls)}
+    assert bool(run_rule("LabelMix", steps_of([tensors] * 45))) == fires

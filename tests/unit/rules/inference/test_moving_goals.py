@@ -1,11 +1,11 @@
-"""Adversarial losses need not fall, so rules on learning leave them alone."""
+"""Losses whose goal moves need not fall, so rules on learning leave them alone."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from support.rule_trials import TRAIN, steps_of
+from support.rule_trials import TRAIN, loss_tensors, steps_of
 
 
 def steps_on_targets(*targets):
@@ -73,3 +73,17 @@ def test_sum_of_adversarial_losses_need_not_fall(run_rule, last, fires):
         }
         steps.append({**tensors, "loss_output_0": 1.4} if side == "made" else tensors)
     assert bool(run_rule("LossPlateau", steps_of(steps), tensor_regex="oss_output_")) == fires
+
+
+@pytest.mark.parametrize("rule", ["LossDivergence", "LossPlateau", "NoSkill"])
+@pytest.mark.parametrize(("growth", "fires"), [(0.05, False), (0.0, True)])
+def test_targets_that_grow_make_no_bad_loss(run_rule, rule, growth, fires):
+    """The returns of an agent grow as it learns to act, and the error of its critic with them."""
+    rng, steps = np.random.default_rng(0), []
+    for step in range(120):
+        targets = (1 + growth * step) * rng.uniform(0.5, 1.5, size=(40, 1))
+        scores = np.full((40, 1), targets.mean())
+        loss = (1 if rule == "LossPlateau" else 1 + 0.1 * step) * (0.1 + growth)
+        steps.append(loss_tensors(scores, targets, loss=loss, name="MSELoss"))
+    options = {} if rule == "NoSkill" else {"tensor_regex": "Loss_output_"}
+    assert bool(run_rule(rule, steps_of(steps), **options)) == fires
