@@ -55,7 +55,7 @@ class EvaluationOverlap(TensorRule):
     Checks inputs of the model; axis 0 is the batch. Samples of TRAIN steps are stored as hashes. The rule fires if more
     than `max_share_percent` of the distinct samples of EVAL steps were among them when they were evaluated, once there
     are at least 32. Samples of fewer than four elements are skipped. Augmented samples count as different. What an
-    agent sees before it is trained on it does not count.
+    agent sees before it is trained on it does not count, nor what another model was trained on, as in cross-validation.
 
     An evaluation counts once training goes on after it, because decisions about the training may follow from it. An
     evaluation at the end, as of the error on the training data, does not fire. Neither does one of the batch of the
@@ -85,6 +85,7 @@ class EvaluationOverlap(TensorRule):
 
     spec_name = "EvaluationOverlap"
     has_per_tensor_state = True
+    begins_anew = True
     advice = "Split the data before any other step, and remove samples that occur more than once."
 
     def configure(self) -> None:

@@ -77,3 +77,14 @@ def test_what_an_agent_sees_before_it_is_trained_on_it_is_no_overlap(run_rule, l
         steps[EVAL, step] = {"Net_input_0": states[step + lag]}
     steps[TRAIN, 12] = {"Net_input_0": states[12]}
     assert bool(run_rule("EvaluationOverlap", steps)) == fires
+
+
+@pytest.mark.parametrize(("second", "fires"), [("fold_1", False), ("fold_0", True)])
+def test_cross_validation_is_no_overlap(run_rule, second, fires):
+    """What the model of the next fold is evaluated on, that of the fold before was trained on."""
+    folds, steps = np.random.default_rng(0).normal(size=(3, 40, 5)), {}
+    for step, (model, fold) in enumerate([("fold_0", 0), (second, 1), (second, 2), (second, 1)]):
+        steps[TRAIN, step] = {"Net_input_0": folds[fold], f"gradient/{model}_weight": np.ones(2)}
+        if step == 2:
+            steps[EVAL, 0] = {"Net_input_0": folds[0]}
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires
