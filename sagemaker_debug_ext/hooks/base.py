@@ -64,7 +64,7 @@ from sagemaker_debug_ext.hooks.script_calls import ScriptCalls
 from sagemaker_debug_ext.hooks.step_cycle import StepCycle
 from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.hooks.worker_role import WorkerRole
-from sagemaker_debug_ext.store import open_writers
+from sagemaker_debug_ext.store import job_end, open_writers
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -192,7 +192,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._dispatcher = StepDispatcher(
             self.backend, options, self._collections, self._to_array, self._lock, metrics, checkpoints
         )
-        self._lifecycle = HookLifecycle(self.out_dir, self._lock)
+        self._lifecycle = HookLifecycle(self.out_dir, self._lock, self._can_move, self._move)
         self._watcher = WatcherProcess()
         start = self._watcher.start
         self._role = WorkerRole(
@@ -204,8 +204,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         registry.register(self, self.backend)
         registry.set_hook(self, BaseHook)
         open_writers.announce(self.out_dir, self._writer)
-        self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
-        self._trigger = RecordingTrigger(self.backend, self.write_recording) if options.flight_recorder else None
+        self._attach_to_process()
         self._begin_timeline()
 
     # --- creation -----------------------------------------------------------------------------------------------------
@@ -294,6 +293,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
                 lambda: registry.mark_closed(self, self.out_dir),
                 lambda: open_writers.withdraw(self.out_dir, self._writer),
                 lambda: self._trigger.close() if self._trigger is not None else None,
+                self._leave_to_child,
                 lambda: has_model.append(self._has_model()),
                 self._detach,
                 self._finish,
@@ -332,7 +332,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         if self._watcher.must_exit:
             self.close()
             raise SystemExit(STOPPED_EXIT_CODE)
-        if not self._lifecycle.is_active():
+        if not self._lifecycle.use():
             self._steps.discard()  # of a hook that was switched off
             if self.strict:
                 self._lifecycle.raise_failure()
@@ -371,6 +371,35 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._skipped.forget()
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _attach_to_process(self) -> None:
+        """Register what this process calls: its end, SIGTERM, and requests for a recording."""
+        self._lifecycle.attach(self.close, self._finish_early if self._options.handle_sigterm else None)
+        has_recorder = self._options.flight_recorder
+        self._trigger = RecordingTrigger(self.backend, self.write_recording) if has_recorder else None
+
+    def _is_unused(self) -> bool:
+        """Return whether no step has begun and no value waits for one, so that a forked child may use the hook instead.
+
+        Two children that use it at the same time are kept apart by the claim on a folder, which S3 does not have.
+        """
+        is_used = self._dispatcher.output or self._steps.last_begun >= 0 or self._recorder.scalars.waiting
+        return not (is_used or self._recorder.tensors or self.backend.is_remote)
+
+    def _can_move(self) -> bool:
+        return self._is_unused() and not job_end.has_ended(self.backend)
+
+    def _move(self) -> None:
+        """Work in this forked child."""
+        registry.mark_open(self, self.out_dir)
+        self._writer.process_id = os.getpid()
+        self._watcher.move()
+        self._attach_to_process()
+
+    def _leave_to_child(self) -> None:
+        """Switch off an unused hook whose trial a forked child has written."""
+        if self._lifecycle.has_moved and self._is_unused():
+            self._lifecycle.is_off = True
 
     def _make_plan(self) -> SavePlan:
         """Complete the settings of collections, as the collections file shows them, and return the save plan."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
-from sagemaker_debug_ext.hooks.process.fork import fork_safe_lock
+from sagemaker_debug_ext.hooks.process.fork import SharedFlag, fork_safe_lock
 from sagemaker_debug_ext.store import job_end
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.store.claims import owns_claim
@@ -18,6 +18,9 @@ LOG = logging.getLogger(__name__)
 
 SWITCH_VARIABLE: Final = "USE_SMDEBUG"
 _OFF: Final = frozenset({"0", "f", "false", "n", "no", "off"})
+
+CHILD_TRAINS: Final = SharedFlag()
+"""Whether a forked child has made a hook of its own that captures a training."""
 
 
 class _CreatedFromFile(Protocol):
@@ -39,8 +42,8 @@ def has_hook() -> bool:
 
 
 def current_has_trained() -> bool:
-    """Return whether the hook of this process has seen a training step."""
-    return bool(getattr(_Slot.hook, "has_trained", False))
+    """Return whether the hook of this process has seen a training step, or a forked child captures its own."""
+    return bool(CHILD_TRAINS) or bool(getattr(_Slot.hook, "has_trained", False))
 
 
 def get_hook(

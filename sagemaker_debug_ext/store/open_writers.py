@@ -24,12 +24,13 @@ class OpenWriter:
     def __init__(self, settle: Callable[[], bool]) -> None:
         self.thread_id = threading.get_ident()
         """The thread that trains; the writer updates it with its steps."""
-        self._process_id = os.getpid()
+        self.process_id = os.getpid()
+        """The process that trains."""
         self._settle = weakref.WeakMethod(settle)
 
     def is_own(self) -> bool:
         """Return whether the calling thread is the one that trains."""
-        return self.thread_id == threading.get_ident() and self._process_id == os.getpid()
+        return self.thread_id == threading.get_ident() and self.process_id == os.getpid()
 
     def settle(self) -> bool:
         """Write all complete steps, wait until they are visible, and return whether this process writes at all."""

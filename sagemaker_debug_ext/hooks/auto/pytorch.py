@@ -21,9 +21,10 @@ import torch
 from torch import nn
 from torch.nn.modules import module as modules
 from torch.optim.optimizer import Optimizer
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, get_worker_info
 from torch.utils.hooks import RemovableHandle
 
+from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.auto.gradient_resets import GradientResets
@@ -218,6 +219,7 @@ class _Finder:
         self._num_of_class: collections.Counter[str] = collections.Counter()
         self._num_calls_without_news = 0
         self._pid = os.getpid()
+        self._is_remote = str(configuration.options.out_dir).startswith(SCHEME)
         self._data: tuple[int | None, int] | None = None
         self.handle: RemovableHandle | None = None
 
@@ -229,7 +231,7 @@ class _Finder:
                 self.stop()
             return
         self._num_calls_without_news = 0
-        if os.getpid() != self._pid:
+        if os.getpid() != self._pid and not self._follow():
             return
         if self._hook is not None and self._hook.is_closed:
             self.stop()
@@ -251,6 +253,18 @@ class _Finder:
                     self._hook.note_data(*self._data)
             self._num_of_class[type(module).__name__] += 1
             self._hook.join(module, inputs)
+
+    def _follow(self) -> bool:
+        """Go on in this forked child if it trains and its parent has not; return whether that is so.
+
+        What children load data or only evaluate is not captured. The claim on a folder lets one child of several write;
+        S3 has no claims.
+        """
+        if self._hook is not None or not torch.is_grad_enabled() or get_worker_info() is not None or self._is_remote:
+            return False
+        self._pid = os.getpid()
+        registry.CHILD_TRAINS.set()
+        return True
 
     def _may_matter(self, module: nn.Module) -> bool:
         """Return whether a module may be a model, a loss, or a part of one.

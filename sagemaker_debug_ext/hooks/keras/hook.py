@@ -205,7 +205,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @fail_safe
     def _attach(self, phase: Phase) -> None:
-        if not self._lifecycle.is_active():
+        if not self._lifecycle.use():
             return
         if self._steps.last_begun < 0:
             self._steps.enter_mode(phase.mode)

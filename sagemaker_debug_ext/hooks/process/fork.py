@@ -1,7 +1,8 @@
-"""Forks: how a hook recognises the process it was made in, and locks that no fork leaves held."""
+"""Forks: how a hook recognises the process it was made in, flags that forks share, and locks that none leaves held."""
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -28,6 +29,20 @@ def _renew_token() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_token)
+
+
+class SharedFlag:
+    """A flag that a process shares with all processes forked from it."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 1)
+
+    def __bool__(self) -> bool:
+        return self._memory[0] != 0
+
+    def set(self) -> None:
+        """Set the flag, for good."""
+        self._memory[0] = 1
 
 
 def fork_safe_lock() -> AbstractContextManager[bool]:

@@ -10,21 +10,32 @@ from collections.abc import Callable
 
 from sagemaker_debug_ext.hooks.fail_safe import run_all
 from sagemaker_debug_ext.hooks.process.exit import current_exception_id, is_exiting_with_error, on_exit
-from sagemaker_debug_ext.hooks.process.fork import fork_token
+from sagemaker_debug_ext.hooks.process.fork import SharedFlag, fork_token
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_sigterm
 
 LOG = logging.getLogger(__name__)
 
 
 class HookLifecycle:
-    """Tracks whether a hook works, and registers it for process exit and SIGTERM.
+    """Tracks whether a hook works and in which process, and registers it for process exit and SIGTERM.
+
+    A hook works in the process that made it. If it was not used before a fork, its copy works in the child, too, from
+    the child's first use on. Data loaders, which are forked as well, do not use it.
 
     Args:
         url: Where the hook writes, for messages.
         lock: The hook's lock.
+        can_move: Called in a forked child; returns whether the hook was not used before the fork.
+        on_move: Called in a forked child when the hook begins to work there.
     """
 
-    def __init__(self, url: str, lock: threading.RLock) -> None:
+    def __init__(
+        self,
+        url: str,
+        lock: threading.RLock,
+        can_move: Callable[[], bool],
+        on_move: Callable[[], object],
+    ) -> None:
         self.failure: Exception | None = None
         """The first failure; None as long as there is none."""
         self.is_off = False
@@ -34,8 +45,12 @@ class HookLifecycle:
         """Whether Ctrl-C has interrupted closing, so that the rest is still to be done."""
         self.has_raised = False
         """Whether the hook's ``with`` block was left by an exception."""
+        self.has_moved = SharedFlag()
+        """Whether a forked child has used the hook."""
         self._url = url
         self._lock = lock
+        self._can_move = can_move
+        self._on_move = on_move
         self._has_warned = False
         self._has_told_of_fork = False
         self._exception_at_start = current_exception_id()
@@ -55,8 +70,16 @@ class HookLifecycle:
             self._forget_sigterm = on_sigterm(lambda ends_process: self._on_sigterm(finish_early, ends_process))
 
     def is_own_process(self) -> bool:
-        """Return whether this is the process that made the hook, not a child forked from it."""
+        """Return whether the hook works in this process, and not only in the one that this was forked from."""
         return fork_token() is self._fork_token
+
+    def use(self) -> bool:
+        """Return whether the hook saves, for a call that uses it; the first one in a forked child may move it there."""
+        if fork_token() is not self._fork_token and not (self.is_closed or self._has_told_of_fork) and self._can_move():
+            self._fork_token = fork_token()
+            self.has_moved.set()
+            self._on_move()
+        return self.is_active()
 
     def is_active(self) -> bool:
         """Return whether the hook saves."""
@@ -67,7 +90,7 @@ class HookLifecycle:
         if self.is_closed and not self._has_warned:
             self._has_warned = True
             LOG.warning("%s() does nothing: the hook for %r is closed", call, self._url)
-        return self.is_active()
+        return self.use()
 
     def has_error_exit(self) -> bool:
         """Return whether an exception ends the ``with`` block or the process; one handled since the start does not."""
@@ -105,7 +128,7 @@ class HookLifecycle:
         if not self._has_told_of_fork:
             self._has_told_of_fork = True
             LOG.warning(
-                "the hook for %r saves nothing in process %d, which was forked after it was made: "
+                "the hook for %r saves nothing in process %d, which was forked from the one that uses it: "
                 "make the hook in the process that trains",
                 self._url,
                 os.getpid(),

@@ -80,6 +80,11 @@ class WatcherProcess:
         if profile is not None and WATCHER_VARIABLE not in os.environ:
             self._profiling.start(profile)
 
+    def move(self) -> None:
+        """Belong to this forked child; the profiler stays with the process that started it."""
+        self._profiling = JobProfiling()
+        self._fork_token = fork_token()
+
     def start(self) -> None:
         """Start the watcher, unless it has been started or this process belongs to one."""
         if self._options is None or self._process is not None or WATCHER_VARIABLE in os.environ:

@@ -213,7 +213,7 @@ class Hook(BaseHook, _Callback):  # type: ignore[misc, unused-ignore]
             raise SMDebugTypeError(f"model must be an xgboost.Booster (got {brief(model)})")
         if self._training is not None and self._training.model() is model:
             LOG.warning("the hook is among the callbacks twice; it captures once")
-        elif self._lifecycle.is_active():
+        elif self._lifecycle.use():
             kind = self._look_at(model)
             self._training = None if kind is None else self._prepare(model, kind)
             self._has_trained_model = True

@@ -496,3 +496,39 @@ def test_training_when_no_gradient_is_needed_for_the_input_then_losses_are_saved
         optimizer.step()
     hook.close()
     assert open_trial(library, tmp_path / "trial").steps() == list(range(20))
+
+
+FORKED = """
+import multiprocessing, sys, torch
+import {library}.pytorch as smd
+model = torch.nn.Linear(4, 1)
+model.share_memory()
+hook = smd.Hook(sys.argv[1], save_config=smd.SaveConfig(save_steps=[0, 1, 5]), save_all=True, include_workers="all")
+hook.register_module(model)
+forks = multiprocessing.get_context("fork")
+have_trained = forks.Barrier(2)
+def train():
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(7):
+        model(torch.rand(8, 4)).sum().backward()
+        optimizer.step()
+    have_trained.wait()
+children = [forks.Process(target=train) for _ in range(2)]
+for child in children:
+    child.start()
+for child in children:
+    child.join()
+    assert child.exitcode == 0
+"""
+
+
+def test_training_when_the_hook_was_made_before_forks_then_one_child_saves(library, tmp_path):
+    """Processes that share a model train it together, as in PyTorch's example of Hogwild; the parent does not train."""
+    script = tmp_path / "train.py"
+    script.write_text(FORKED.format(library=library.name))
+    command = [sys.executable, str(script), str(tmp_path / "trial")]
+    subprocess.run(command, env={**os.environ, "SMDEBUG_LOG_LEVEL": "off"}, check=True, timeout=120)
+    trial = open_trial(library, tmp_path / "trial")
+    assert trial.num_workers == 1
+    assert trial.steps() == [0, 1, 5]
+    assert {"Linear_weight", "gradient/Linear_weight", "Linear_output_0"} <= {*trial.tensor_names()}

@@ -108,6 +108,45 @@ def test_run_when_loss_is_a_module_then_has_its_name(script, configured):
     assert trial.tensor("CrossEntropyLoss_output_0").steps(smd.modes.EVAL) == [0, 1]
 
 
+FORKING = """
+import multiprocessing, torch
+
+def train(model, have_trained):
+    for _ in range(3):
+        model(torch.randn(5, 4)).sum().backward()
+    have_trained.wait()
+
+def evaluate(model):
+    with torch.no_grad():
+        model(torch.randn(5, 4))
+
+if __name__ == "__main__":
+    model = torch.nn.Linear(4, 2)
+    forks = multiprocessing.get_context("fork")
+    have_trained = forks.Barrier(2)
+    for children in (
+        [forks.Process(target=evaluate, args=(model,))],
+        [forks.Process(target=train, args=(model, have_trained)) for _ in range(2)],
+    ):
+        for child in children:
+            child.start()
+        for child in children:
+            child.join()
+            assert child.exitcode == 0
+"""
+
+
+def test_run_when_forked_processes_train_then_one_of_them_is_captured(script, configured):
+    """A child that only evaluates is none of them; the parent, which does not train, has nothing to complain of."""
+    script.write_text(FORKING)
+    done = run_captured(script)
+    assert done.returncode == 0, done.stderr
+    assert "no training step was captured" not in done.stderr
+    trial = create_trial(str(configured))
+    assert trial.steps(smd.modes.TRAIN) == trial.steps() == [0, 1, 2]
+    assert trial.workers() == ["worker_0"]
+
+
 @pytest.mark.parametrize(("argument", "status", "num_steps"), [("--fail", 1, 8), ("--kill", -signal.SIGTERM, 7)])
 def test_run_when_script_ends_badly_then_so_does_the_command(script, configured, argument, status, num_steps):
     """Errors and signals are the script's own, and the trial holds the complete steps and is ended."""

@@ -515,6 +515,18 @@ class TestWorkers:
         assert trial.collections() == before
 
 
+def _step_and_close_in_child(hook):
+    """Save a step in a forked child, and return the child's status."""
+    pid = os.fork()
+    if pid == 0:  # must not return into pytest
+        try:
+            hook.run_step({"loss": 1.0})
+            hook.close()
+        finally:
+            os._exit(0)
+    return os.waitpid(pid, 0)[1]
+
+
 class TestClose:
     def test_close_when_called_twice_then_does_nothing(self, make_hook, trial):
         """Closing again is harmless."""
@@ -564,19 +576,27 @@ class TestClose:
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     def test_close_when_in_a_forked_process_then_leaves_the_trial_alone(self, make_hook, trial):
-        """Data-loader workers inherit the hook, and neither write nor end the trial."""
+        """Children inherit a hook that is in use, and neither write nor end the trial."""
         hook = make_hook()
-        pid = os.fork()
-        if pid == 0:  # the child; must not return into pytest
-            try:
-                hook.run_step({"loss": 1.0})
-                hook.save_scalar("x", 1)
-                hook.close()
-            finally:
-                os._exit(0)
-        assert os.waitpid(pid, 0)[1] == 0
+        hook.run_step({"loss": 2.0})
+        assert _step_and_close_in_child(hook) == 0
         assert not trial.has_ended
-        assert trial.steps == {}
+        hook.close()
+        assert trial.steps == {(0, "GLOBAL", 0): {"loss": 2.0}}
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    def test_close_when_a_forked_child_has_used_the_hook_first_then_trial_is_the_childs(self, make_hook, trial, caplog):
+        """A script may make the hook, and train in a process that it forks; of several such children one writes."""
+        hook = make_hook(include_collections=["mine"])
+        assert _step_and_close_in_child(hook) == 0
+        assert trial.has_ended
+        written = trial.collections()
+        assert _step_and_close_in_child(hook) == 0
+        hook.close()
+        assert hook.failure is None
+        assert trial.steps == {(0, "GLOBAL", 0): {"loss": 1.0}}
+        assert trial.collections() == written
+        assert not caplog.messages, "the parent has nothing to warn of"
 
 
 class TestFailures:

@@ -55,7 +55,7 @@ class Process:
     def __init__(self, adapter, include_workers="one", backend=None, checkpoints=None):
         lock = threading.RLock()
         self.adapter = adapter
-        self.lifecycle = HookLifecycle("out", lock)
+        self.lifecycle = HookLifecycle("out", lock, lambda: False, lambda: None)
         self.steps = StepTracker(lambda: None, lambda step: None, lock, 0)
         collections = CollectionSet(Collection, {"losses": ("loss",)}, saved=["losses"])
         self.dispatcher = StepDispatcher(

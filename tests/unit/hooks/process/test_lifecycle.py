@@ -17,9 +17,17 @@ def lock():
     return threading.RLock()
 
 
+def make_lifecycle(lock, can_move=False):
+    """Return the lifecycle of a hook; `moves` lists the processes that it has moved to."""
+    moves = []
+    lifecycle = HookLifecycle("folder", lock, lambda: can_move, lambda: moves.append(os.getpid()))
+    lifecycle.moves = moves
+    return lifecycle
+
+
 @pytest.fixture
 def lifecycle(lock):
-    lifecycle = HookLifecycle("folder", lock)
+    lifecycle = make_lifecycle(lock)
     yield lifecycle
     lifecycle.begin_close()
     lifecycle.detach()
@@ -82,8 +90,25 @@ def test_is_active_when_state_changes_then_only_an_open_hook_that_works_is(lifec
 def test_is_active_when_in_a_forked_child_then_false(lifecycle):
     """A child of a data loader must neither write to its parent's trial nor close it."""
     assert not in_child(lifecycle.is_active)
+    assert not in_child(lifecycle.use)
     assert not in_child(lifecycle.begin_close)
-    assert lifecycle.is_active()
+    assert lifecycle.use()
+    assert not lifecycle.has_moved
+
+
+def test_use_when_hook_was_not_used_before_a_fork_then_it_moves_to_each_child_that_uses_it(lock):
+    """The copy in the child works and is closed there; the parent's goes on, and knows of it. Asking moves nothing."""
+    lifecycle = make_lifecycle(lock, can_move=True)
+    assert lifecycle.use()
+    assert not lifecycle.moves
+    assert not in_child(lambda: lifecycle.is_active() or lifecycle.begin_close())
+    assert not lifecycle.has_moved
+    for _ in range(2):
+        assert in_child(lambda: lifecycle.use() and lifecycle.use() and lifecycle.moves == [os.getpid()])
+        assert lifecycle.has_moved
+    assert in_child(lambda: lifecycle.accepts("save_scalar") and lifecycle.begin_close())
+    assert lifecycle.use()
+    assert not lifecycle.moves
 
 
 def test_is_active_when_asked_again_in_a_forked_child_then_the_child_warns_once(lifecycle, caplog):
@@ -138,7 +163,7 @@ def test_attach_when_process_exits_then_hook_is_closed_unless_it_is_already(lock
 
     def closes(is_closed_before):
         calls = []
-        lifecycle = HookLifecycle("folder", lock)
+        lifecycle = make_lifecycle(lock)
         lifecycle.attach(lambda: calls.append("close"), None)
         if is_closed_before:
             lifecycle.begin_close()
@@ -196,7 +221,7 @@ class TestErrorExit:
         try:
             1 / 0  # noqa: B018 - raises
         except ZeroDivisionError:
-            lifecycle = HookLifecycle("folder", lock)
+            lifecycle = make_lifecycle(lock)
             assert not lifecycle.has_error_exit()
 
     def test_has_error_exit_when_block_was_left_by_one_then_true(self, lifecycle):
