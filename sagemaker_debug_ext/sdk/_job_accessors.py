@@ -166,8 +166,7 @@ class JobAccessors:
         settings = self._effective_settings(facts)
         rules = () if facts.is_local or facts.is_tuning else settings.rules
         uploads = SourceUploads.plan(rules, SessionBucket(self.sagemaker_session))
-        members = build_members(settings, facts, uploads.uris)
-        uploads.send()
+        members = build_members(settings, facts, uploads.send())
         self._remember_request(facts.job_name, facts.output_path, members)
         return members
 
@@ -209,7 +208,7 @@ class JobAccessors:
             },
             attrs.evolve(settings, debugger_hook_config=settings.hook),
             options,
-            uploads.uris,
+            uploads.send(),
             is_tuning=facts.is_tuning,
             upload=None if add_channel is None else self._upload_spec,
         )
@@ -220,7 +219,6 @@ class JobAccessors:
                     "checkpoints (ship='checkpoint', or network isolation)"
                 )
             set_checkpoints(request["CheckpointConfig"])
-        uploads.send()
         if add_channel is not None:
             for channel in request.get("InputDataConfig", ()):
                 add_channel(channel)
@@ -282,9 +280,8 @@ class JobAccessors:
             framework_profile_params=framework_profile_params,
             disable_framework_metrics=disable_framework_metrics,
             rule_image_account=self._debugger_settings().rule_image_account,
-            source_uris=uploads.uris,
+            source_uris=uploads.send(),
         )
-        uploads.send()
         self._update_job(request)
 
     def disable_profiling(self) -> None:

@@ -23,8 +23,8 @@ class Destination(Protocol):
     def uri(self, key: str) -> str:
         """Return the location on S3 of a key."""
 
-    def put(self, path: Path, key: str) -> None:
-        """Upload a file."""
+    def put(self, path: Path, key: str) -> str:
+        """Upload a file, and return its location on S3."""
 
 
 def _joined(*parts: str | None) -> str:
@@ -43,9 +43,10 @@ class Bucket:
         """Return the location on S3 of a key."""
         return f"s3://{_joined(self.bucket, self.prefix, key)}"
 
-    def put(self, path: Path, key: str) -> None:
-        """Upload a file."""
+    def put(self, path: Path, key: str) -> str:
+        """Upload a file, and return its location on S3."""
         self.client.upload_file(str(path), self.bucket, _joined(self.prefix, key))
+        return self.uri(key)
 
 
 @attrs.frozen
@@ -63,12 +64,35 @@ class SessionBucket:
         """Return the location on S3 of a key."""
         return f"s3://{_joined(self.session.default_bucket(), self._prefix, key)}"
 
-    def put(self, path: Path, key: str) -> None:
-        """Upload a file."""
+    def put(self, path: Path, key: str) -> str:
+        """Upload a file, and return its location on S3, which the session decides."""
         folder, _, _ = key.rpartition("/")
-        self.session.upload_data(
+        uri: str = self.session.upload_data(
             path=str(path), bucket=self.session.default_bucket(), key_prefix=_joined(self._prefix, folder)
         )
+        return uri
+
+
+@attrs.frozen
+class SourceFile:
+    """A local file with the code of a rule.
+
+    Args:
+        rule_name: Name of the rule.
+        path: The file.
+    """
+
+    rule_name: str
+    path: Path
+
+    @property
+    def key(self) -> str:
+        """Key of the upload. That of a file that cannot be read has no checksum; its upload raises."""
+        try:
+            checksum = hashlib.sha256(self.path.read_bytes()).hexdigest()[:32]
+        except OSError:
+            return f"{self.rule_name}/{self.path.name}"
+        return f"{self.rule_name}/{checksum}/{self.path.name}"
 
 
 @attrs.frozen
@@ -76,49 +100,42 @@ class SourceUploads:
     """The uploads that a job's rules need. Create one with `plan`; nothing is uploaded before `send`.
 
     Args:
-        keys: Source in the rule → key of its file.
+        files: Source in the rule → its file.
         destination: Destination of the files.
     """
 
-    keys: Mapping[str, str]
+    files: Mapping[str, SourceFile]
     destination: Destination
 
     @classmethod
     def plan(cls, rules: Iterable[Rule | ProfilerRule], destination: Destination) -> SourceUploads:
-        """Find the local files of rules.
+        """Find the local files of rules."""
+        files: dict[str, SourceFile] = {}
+        for rule in rules:
+            source = rule.source
+            if isinstance(source, str) and not source.startswith("s3://"):
+                files.setdefault(source, SourceFile(str(rule.name), Path(source.removeprefix("file://"))))
+        return cls(files, destination)
+
+    @property
+    def uris(self) -> dict[str, str]:
+        """Source → the S3 location that it will have, the argument ``source_uris`` of `debugger_request`."""
+        return {source: self.destination.uri(file.key) for source, file in self.files.items()}
+
+    def send(self) -> dict[str, str]:
+        """Upload the files, and return source → S3 location.
 
         Raises:
             FileNotFoundError: A file does not exist.
         """
-        keys: dict[str, str] = {}
-        for rule in rules:
-            source = rule.source
-            if isinstance(source, str) and not source.startswith("s3://"):
-                keys.setdefault(source, _key(str(rule.name), _path(source)))
-        return cls(keys, destination)
+        return {source: self._put(file) for source, file in self.files.items()}
 
-    @property
-    def uris(self) -> dict[str, str]:
-        """Source → S3 location, the argument ``source_uris`` of `debugger_request`."""
-        return {source: self.destination.uri(key) for source, key in self.keys.items()}
-
-    def send(self) -> None:
-        """Upload the files."""
-        for source, key in self.keys.items():
-            self.destination.put(_path(source), key)
-
-
-def _path(source: str) -> Path:
-    return Path(source.removeprefix("file://"))
-
-
-def _key(rule_name: str, path: Path) -> str:
-    try:
-        content = path.read_bytes()
-    except OSError as error:  # raise the same class again, with the name of the rule
-        raise OSError(error.errno, f"source of rule {rule_name!r}: {error.strerror}", str(path)) from error
-    checksum = hashlib.sha256(content).hexdigest()[:32]
-    return f"{rule_name}/{checksum}/{path.name}"
+    def _put(self, file: SourceFile) -> str:
+        try:
+            return self.destination.put(file.path, file.key)
+        except FileNotFoundError as error:
+            text = f"source of rule {file.rule_name!r}: {error.strerror}"
+            raise FileNotFoundError(error.errno, text, str(file.path)) from error
 
 
 def upload_rule_sources(rules: Any, s3_client: Any, bucket: str, prefix: str | None = None) -> dict[str, str]:
@@ -140,6 +157,4 @@ def upload_rule_sources(rules: Any, s3_client: Any, bucket: str, prefix: str | N
     Raises:
         FileNotFoundError: A file does not exist.
     """
-    uploads = SourceUploads.plan(rules_from_sdk(rules), Bucket(s3_client, bucket, prefix))
-    uploads.send()
-    return uploads.uris
+    return SourceUploads.plan(rules_from_sdk(rules), Bucket(s3_client, bucket, prefix)).send()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from sagemaker_debug_ext import rule_configs
@@ -53,7 +56,10 @@ def test_attach_to_anything_else_is_refused():
 
 
 def test_uploads_have_keys_of_their_content(tmp_path):
-    """One file once, S3 locations and built-in rules not at all; nothing is sent before it is asked for."""
+    """One file once, S3 locations and built-in rules not at all; nothing is sent before it is asked for.
+
+    The session decides where its uploads are, as that of the SDK does.
+    """
     file = tmp_path / "rule.py"
     file.write_text("a")
 
@@ -70,7 +76,10 @@ def test_uploads_have_keys_of_their_content(tmp_path):
             return "bucket"
 
         def upload_data(self, path, bucket, key_prefix):
+            if not os.path.exists(path):
+                raise FileNotFoundError(errno.ENOENT, "No such file", path)
             self.sent.append((path, bucket, key_prefix))
+            return f"s3://elsewhere/{len(self.sent)}"
 
     session = Session()
     rules = [
@@ -86,10 +95,12 @@ def test_uploads_have_keys_of_their_content(tmp_path):
         str(file): f"s3://bucket/team/A/{checksum}/rule.py",
         f"file://{file}": f"s3://bucket/team/B/{checksum}/rule.py",
     }
-    uploads.send()
+    assert uploads.send() == {str(file): "s3://elsewhere/1", f"file://{file}": "s3://elsewhere/2"}
     assert session.sent == [(str(file), "bucket", f"team/A/{checksum}"), (str(file), "bucket", f"team/B/{checksum}")]
-    with pytest.raises(FileNotFoundError, match=r"source of rule .*No such file"):
-        SourceUploads.plan([rule("A", "gone.py")], SessionBucket(session))
+    missing = SourceUploads.plan([rule("A", "gone.py")], SessionBucket(session))
+    assert missing.uris == {"gone.py": "s3://bucket/team/A/gone.py"}
+    with pytest.raises(FileNotFoundError, match=r"source of rule 'A': No such file: 'gone.py'"):
+        missing.send()
 
 
 def test_upload_rule_sources_uses_the_client_given(tmp_path):
