@@ -1,13 +1,17 @@
-"""The wire format of the SageMaker API: JSON 1.1 over HTTP, with the operation in a header."""
+"""The wire format of the SageMaker API: JSON 1.1 over HTTP, with the operation in a header. Server and client."""
 
 from __future__ import annotations
 
 import datetime as dt
+import http.client
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 
 _LOG: Final = logging.getLogger(__name__)
 _TARGET: Final = "SageMaker."
@@ -62,6 +66,28 @@ class SageMakerAPI:
             headers.append(("x-amzn-ErrorType", str(document["__type"])))  # where services by path look for it
         start_response(f"{status.value} {status.phrase}", headers)
         return [content]
+
+
+def call(url: str, operation: str, members: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Call an operation of a server, which boto3 need not know, and return the members of the response.
+
+    Raises:
+        SMDebugValueError: The server refuses the request.
+        SMDebugRuntimeError: The server cannot be reached.
+    """
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    try:
+        headers = {"Content-Type": _CONTENT_TYPE, "X-Amz-Target": f"{_TARGET}{operation}"}
+        connection.request("POST", "/", json.dumps(dict(members)), headers)
+        response = connection.getresponse()
+        document: Mapping[str, Any] = json.loads(response.read())
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise SMDebugRuntimeError(f"no such server answers at {url}: {error}") from error
+    finally:
+        connection.close()
+    if response.status != HTTPStatus.OK:
+        raise SMDebugValueError(str(document["message"]))
+    return document
 
 
 def _answer(operation: Operation, environ: Mapping[str, Any]) -> tuple[HTTPStatus, Mapping[str, Any]]:

@@ -27,16 +27,21 @@ class S3Locations(Locations):
         self._options = options
         self._fetched: set[str] = set()
 
-    def input_path(self, location: str) -> Path:
+    def input_path(self, location: str, *, anew: bool = False) -> Path:
         """Return the local file or folder for a location; objects are fetched once.
+
+        Args:
+            location: The location.
+            anew: Whether to fetch its objects again.
 
         Raises:
             SMDebugValueError: The location has another form, or is outside its bucket.
             StorageError: The objects cannot be fetched.
         """
         path = self.path(location)
-        if location.startswith(SCHEME) and location not in self._fetched:
+        if location.startswith(SCHEME) and (anew or location not in self._fetched):
             bucket, prefix = split_s3_uri(location)
+            shutil.rmtree(path, ignore_errors=True)
             download(S3Backend(bucket, options=self._options), prefix, self.s3_root / bucket)
             self._fetched.add(location)
         return path

@@ -36,6 +36,8 @@ from sagemaker_debug_ext.local.plan import JobHost
 from sagemaker_debug_ext.store.backends.s3 import S3Options
 
 LOOPBACK: Final = "127.0.0.1"
+URL_FILE: Final = "endpoint-url"
+"""File of the work folder with the endpoint URL of the server that uses it."""
 
 _LOG: Final = logging.getLogger(__name__)
 _KEY: Final = "laptop"  # the server takes any
@@ -140,6 +142,7 @@ class LaptopServer:
         """Start to answer requests, and load the S3 objects of the work folder."""
         self._work_dir.mkdir(parents=True, exist_ok=True)
         (self._work_dir / "sdk-config.json").write_text(json.dumps(_NO_TELEMETRY), encoding="utf-8")
+        (self._work_dir / URL_FILE).write_text(self.url, encoding="utf-8")
         self._thread.start()
         load_buckets(self._work_dir / "s3", self._s3)
         self._functions = Functions(self.client, self.environment())
@@ -165,6 +168,7 @@ class LaptopServer:
         if self._functions is not None:
             self._functions.close()
             save_buckets(self._work_dir / "s3", self._s3)
+            (self._work_dir / URL_FILE).unlink(missing_ok=True)
             self._server.shutdown()
             self._thread.join()
         self._server.server_close()

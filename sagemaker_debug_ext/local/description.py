@@ -35,6 +35,7 @@ _TELLS: Final = {
     "Starting": "Preparing the job",
     "Downloading": "Linking the input data and unpacking the source",
     "Training": "The entry point is running",
+    "Interrupted": "The machine of the training job was taken away",
     "Uploading": "Copying the outputs",
     "Stopping": "Stopping the training job",
     "Stopped": "The training job was stopped",

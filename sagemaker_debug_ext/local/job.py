@@ -43,7 +43,7 @@ from sagemaker_debug_ext.local.events import (
     StatusChanged,
     StepSaved,
 )
-from sagemaker_debug_ext.local.layout import create_folders
+from sagemaker_debug_ext.local.layout import create_folders, remove_folders
 from sagemaker_debug_ext.local.plan import JobHost, plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
 from sagemaker_debug_ext.local.profiling import LocalProfilerEvaluation, profiler_folder, start_job_sampler
@@ -305,7 +305,12 @@ class LocalTrainingJob:
             self._description.reserve()
             self._events.start()
             undo.callback(self._events.close)
+            self._shipping.check_unused()
+            self._move("InProgress", "Starting")
             process = self._launch()
+            self._move("InProgress", "Training", TrainingStartTime=now())
+            self._evaluations.start()
+            self._profiler_evaluations.start()
             undo.pop_all()
         self._started = True
         threading.Thread(target=self._run, args=(process, lock), name=f"training-job-{self.name}").start()
@@ -322,6 +327,21 @@ class LocalTrainingJob:
             Whether there was something to stop.
         """
         return self._ask_to_stop("Stopped", self._grace_seconds if grace_seconds is None else grace_seconds)
+
+    def interrupt(self) -> bool:
+        """Kill the entry point as if its machine were taken away, and start the job again, as on Spot instances.
+
+        Of its files, the new container has the checkpoints that were copied to S3. The call does not wait.
+
+        Returns:
+            Whether the job was training.
+        """
+        with self._state_lock:
+            if self._concluding or self._description.secondary_status != "Training":
+                return False
+            self._move("InProgress", "Interrupted")
+        self._wake.set()
+        return True
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait until the job has ended and its rules are evaluated, and return its description.
@@ -386,10 +406,9 @@ class LocalTrainingJob:
         return True
 
     def _launch(self) -> JobProcess:
-        self._shipping.check_unused()
-        self._move("InProgress", "Starting")
+        """Prepare a container and start its entry point, and return the process."""
         create_folders(self._request, self._folder)
-        self._move("InProgress", "Downloading")
+        self._proceed("Downloading")
         link_channels(self._request, self._folder, self._plan.locations)
         self._shipping.fetch_checkpoints()
         install_source(self._request, self._folder, self._plan.locations)
@@ -402,24 +421,29 @@ class LocalTrainingJob:
         )
         if self.profiler_path is not None:
             environment = timeline_environment(self.profiler_path, environment)
-        process = JobProcess(
+        return JobProcess(
             self._plan.command,
             cwd=self._folder.code,
             environment=environment,
             stdout=self._folder.stdout,
             stderr=self._folder.stderr,
         )
-        self._move("InProgress", "Training", TrainingStartTime=now())
-        self._evaluations.start()
-        self._profiler_evaluations.start()
-        return process
 
     def _run(self, process: JobProcess, lock: JobLock) -> None:
         """Monitor the process until it ends, and finish the job; runs in the job's own thread."""
         sampler = start_job_sampler(self._request, self._folder, self._plan.locations)
         code: int | None = None
+        lines = {"stdout": LineReader(self._folder.stdout), "stderr": LineReader(self._folder.stderr)}
+        limit = self._plan.max_runtime_seconds
+        deadline = math.inf if limit is None else time.monotonic() + limit
         try:
-            code = self._follow(process)
+            code = self._follow(process, lines, deadline)
+            while self._goes_on():
+                self._proceed("Starting")
+                remove_folders(self._request, self._folder)
+                process = self._launch()
+                self._proceed("Training")
+                code = self._follow(process, lines, deadline)
             if sampler is not None:
                 sampler.stop(code)
             self._profiler_evaluations.finish()
@@ -443,23 +467,22 @@ class LocalTrainingJob:
             self._events.close()
             self._ended.set()
 
-    def _follow(self, process: JobProcess) -> int:
+    def _follow(self, process: JobProcess, lines: Mapping[str, LineReader], deadline: float) -> int:
         """Sync files, forward output and enforce the time limit until all processes end; return the exit code."""
-        lines = {"stdout": LineReader(self._folder.stdout), "stderr": LineReader(self._folder.stderr)}
-        limit = self._plan.max_runtime_seconds
-        deadline = None if limit is None else time.monotonic() + limit
         asked_within: float | None = None
         while True:
             self._wake.clear()
             code = process.poll()
             begun = time.monotonic()
-            if deadline is not None and begun >= deadline:
+            if self._stop_as is None and begun >= deadline:
                 self._ask_to_stop("MaxRuntimeExceeded", self._grace_seconds)
-                deadline = None
             if self._stop_as is not None and self._stop_within != asked_within:
                 asked_within = self._stop_within
                 process.stop(asked_within)
-            self._try_to_ship()
+            if self._description.secondary_status == "Interrupted":
+                process.stop(0.0)
+            else:
+                self._try_to_ship()
             for stream, reader in lines.items():
                 for text in reader.read(last=code is not None):
                     self._events.put(LinePrinted(job_name=self.name, stream=stream, text=text))
@@ -468,11 +491,15 @@ class LocalTrainingJob:
             used = time.monotonic() - begun
             self._wake.wait(min(max(_POLL_SECONDS, used / _SHARE_OF_TIME), _MAX_POLL_SECONDS))
 
+    def _goes_on(self) -> bool:
+        """Return whether the job was interrupted and starts again; otherwise, nothing is left to stop."""
+        with self._state_lock:
+            self._concluding = self._description.secondary_status != "Interrupted"
+            return not self._concluding
+
     def _conclude(self, code: int) -> None:
         """Copy the outputs and end the job."""
-        with self._state_lock:
-            self._concluding = True
-            stopped_as = self._stop_as
+        stopped_as = self._stop_as
         if stopped_as is None:
             self._move("InProgress", "Uploading")
         failed = code != 0 and stopped_as is None
@@ -540,6 +567,12 @@ class LocalTrainingJob:
                 event = _step_saved(self.name, trial.target, info.key)
                 if event is not None:
                     self._events.put(event)
+
+    def _proceed(self, secondary_status: str) -> None:
+        """Change the secondary status, unless the job was asked to stop."""
+        with self._state_lock:
+            if self._stop_as is None:
+                self._move("InProgress", secondary_status)
 
     def _move(self, status: str, secondary_status: str, reason: str = "", **members: Any) -> None:
         with self._state_lock:

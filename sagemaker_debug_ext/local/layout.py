@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -206,3 +207,11 @@ def create_folders(request: Mapping[str, Any], folder: JobFolder) -> None:
         (folder.config / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     folder.stdout.touch()
     folder.stderr.touch()
+
+
+def remove_folders(request: Mapping[str, Any], folder: JobFolder) -> None:
+    """Remove the folders of a container with all files in them; the output of its entry point is kept."""
+    outputs = (output.folder(request, folder) for output in OUTPUTS)
+    for path in (folder.ml, *outputs):
+        if path is not None and path.exists():
+            shutil.rmtree(path)

@@ -72,8 +72,12 @@ class Locations:
             )
         return Path(location).expanduser().absolute()
 
-    def input_path(self, location: str) -> Path:
+    def input_path(self, location: str, *, anew: bool = False) -> Path:  # noqa: ARG002 - for subclasses
         """Return `path`, whose content is complete; a subclass may have to fetch it.
+
+        Args:
+            location: The location.
+            anew: Whether its content may have changed since it was fetched.
 
         Raises:
             SMDebugValueError: The location has another form, or is outside its bucket.

@@ -86,6 +86,7 @@ class JobProcess:
     def stop(self, grace_seconds: float) -> None:
         """Ask the entry point to shut down with SIGTERM; kill all remaining processes after `grace_seconds`.
 
+        With 0 seconds, they are killed without being asked.
         The call does not wait. Further calls can only shorten the grace period.
         """
         if self.poll() is None:

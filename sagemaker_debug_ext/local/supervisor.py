@@ -168,11 +168,14 @@ class Supervisor:
             self._deadline = time.monotonic()
 
     def _stop(self, grace_seconds: float) -> None:
-        """Ask the entry point to shut down, as SageMaker does; other processes get the same grace period."""
+        """Ask the entry point to shut down, as SageMaker does; other processes get the same grace period.
+
+        Without one, all are killed without being asked.
+        """
         self._stopping = True
         deadline = time.monotonic() + grace_seconds
         self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
-        if self._exit_code is None:
+        if self._exit_code is None and grace_seconds > 0:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._main, signal.SIGTERM)
 

@@ -65,11 +65,11 @@ class ArtifactSync:
             )
 
     def fetch_checkpoints(self) -> None:
-        """Copy the checkpoints of an earlier job into the folder, as SageMaker does before the entry point starts."""
+        """Copy the checkpoints that are there into the folder, as SageMaker does before the entry point starts."""
         folder = CHECKPOINTS.folder(self._request, self._folder)
         if folder is None:
             return
-        earlier = self._locations.input_path(self._request[CHECKPOINTS.member]["S3Uri"])
+        earlier = self._locations.input_path(self._request[CHECKPOINTS.member]["S3Uri"], anew=True)
         for name, path in files_below(earlier):
             write_object(LocalBackend(folder), name, [mapped(path)])
 

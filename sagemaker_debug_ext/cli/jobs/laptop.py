@@ -6,10 +6,11 @@ import argparse
 import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sagemaker_debug_ext.cli import _arguments, _output
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.laptop import LaptopServer
@@ -24,6 +25,10 @@ _DESCRIPTION: Final = (
 _RUN: Final = (
     "Run a script that submits training jobs, unchanged, against such a server; then wait for the jobs and print "
     "their statuses and those of their rules. Exit status: that of the script."
+)
+_INTERRUPT: Final = (
+    "Kill a training job of the server that uses the work folder, as if its Spot instance were taken away, and start "
+    "it again: in an empty container, with the checkpoints that are on S3."
 )
 
 
@@ -55,6 +60,10 @@ def add_parser(commands: Any) -> None:
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
     script = _arguments.add_command(parts, "run", "Run a script that submits jobs.", run, description=_RUN)
     script.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help="the script and its arguments")
+    interrupted = _arguments.add_command(
+        parts, "interrupt", "Kill a job and start it again.", interrupt, description=_INTERRUPT
+    )
+    interrupted.add_argument("job", metavar="JOB", help="name of a training job that runs")
 
 
 def serve(arguments: argparse.Namespace) -> NoReturn:
@@ -86,6 +95,20 @@ def run(arguments: argparse.Namespace) -> int:
         server.wait()
         _report(server)
     return status
+
+
+def interrupt(arguments: argparse.Namespace) -> int:
+    """Kill a job of a running server, which starts it again."""
+    from sagemaker_debug_ext.laptop.api import call
+    from sagemaker_debug_ext.laptop.jobs.training import INTERRUPT, NAME
+    from sagemaker_debug_ext.laptop.server import URL_FILE
+
+    try:
+        url = Path(arguments.work_dir, URL_FILE).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise SMDebugRuntimeError(f"no server uses the work folder {arguments.work_dir!r}; see --work-dir") from error
+    call(url, INTERRUPT, {NAME: arguments.job})
+    return 0
 
 
 @contextlib.contextmanager

@@ -22,6 +22,9 @@ NAME: Final = "TrainingJobName"
 STOP_SECONDS: Final = 10.0
 """Time that a job gets to shut down when the server ends."""
 
+INTERRUPT: Final = "InterruptTrainingJob"
+"""An operation that SageMaker has not: what happens to jobs on Spot instances."""
+
 _CLOSED_MEMBERS: Final = ("DebugHookConfig", "DebugRuleConfigurations", "ProfilerRuleConfigurations")
 """Members that AWS refuses for accounts without access to the Debugger service."""
 
@@ -68,6 +71,7 @@ class TrainingJobs:
             "DescribeTrainingJob": self.describe,
             "ListTrainingJobs": self.list,
             "StopTrainingJob": self.stop,
+            INTERRUPT: self.interrupt,
             "UpdateTrainingJob": self.update,
             "DeleteTrainingJob": self.delete,
         }
@@ -143,6 +147,19 @@ class TrainingJobs:
             job = self._jobs.get(request[NAME])
         if status in FINAL_STATUSES or job is None or not (job.stop() or status == "Stopping"):
             raise APIError("ValidationException", f"The request was rejected because the training job is {status}")
+        return {}
+
+    def interrupt(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Kill a training job, and start it again with its checkpoints.
+
+        Raises:
+            APIError: There is no such job, or it is not training.
+        """
+        status = self.describe(request)["SecondaryStatus"]
+        with self._lock:
+            job = self._jobs.get(request[NAME])
+        if job is None or not job.interrupt():
+            raise APIError("ValidationException", f"training job {request[NAME]!r} is not training: it is {status}")
         return {}
 
     def update(self, request: Mapping[str, Any]) -> dict[str, Any]:

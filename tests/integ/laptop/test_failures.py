@@ -155,6 +155,40 @@ def test_message_when_the_topic_is_gone_then_other_actions_are_carried_out(serve
     assert "NotFound" in log_of("untold")
 
 
+SPOT = f"""
+import os, pathlib
+checkpoint = pathlib.Path(os.environ["CHECKPOINTS"], "model")
+is_first = not checkpoint.exists()
+{TRAIN.replace("100_000", "10")}
+if is_first:
+    checkpoint.write_text("learned")
+    time.sleep(600)
+"""
+"""Trains for ten steps; if it finds no checkpoint, it writes one and goes on for ever."""
+
+
+def test_job_when_interrupted_then_goes_on_with_its_checkpoints_in_the_same_trial(
+    server, bucket, submit, wait_for, capsys
+):
+    """As on Spot instances. A job that is not training, and a folder without a server, are refused."""
+    environment = {**environment_of(None, place="here"), "CHECKPOINTS": "/opt/ml/checkpoints"}
+    checkpoints = {"S3Uri": "s3://my-bucket/checkpoints", "LocalPath": "/opt/ml/checkpoints"}
+    command = ["laptop", "--work-dir", str(server.folder), "interrupt", "spot"]
+    submit("spot", SPOT, Environment=environment, CheckpointConfig=checkpoints)
+    while "Contents" not in bucket.list_objects_v2(Bucket="my-bucket", Prefix="checkpoints/model"):
+        assert wait_for("spot", "InProgress")
+    assert main(command) == 0
+    description = wait_for("spot", "Completed", "Failed")
+    assert description["TrainingJobStatus"] == "Completed", description["FailureReason"]
+    assert "Interrupted" in [transition["Status"] for transition in description["SecondaryStatusTransitions"]]
+    keys = bucket.list_objects_v2(Bucket="my-bucket", Prefix="output/spot/debug-output/events/")["Contents"]
+    assert {int(item["Key"].split("_")[0].rpartition("/")[2]) for item in keys} == {0, 5, 10, 15}
+    assert main(command) == 2
+    assert "'spot' is not training: it is Completed" in capsys.readouterr().err
+    assert main(["laptop", "--work-dir", str(server.folder / "other"), "interrupt", "spot"]) == 2
+    assert "no server uses the work folder" in capsys.readouterr().err
+
+
 @pytest.fixture
 def program(server):
     """Return a function that runs a module of this package against the server."""

@@ -6,6 +6,7 @@ import errno
 import shutil
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,48 @@ def test_job_that_is_stopped_may_end_by_itself(make_request: MakeRequest, start:
     ]
     assert not job.stop()
     assert job.describe() == description
+
+
+RESUMED = """
+    import os, time
+    checkpoint, model = os.environ["CHECKPOINTS"] + "/epoch", os.environ["SM_MODEL_DIR"]
+    if os.path.exists(checkpoint):
+        print("goes on after epoch", open(checkpoint).read(), "with", os.listdir(model), flush=True)
+    else:
+        open(model + "/unfinished", "w").close()
+        open(checkpoint, "w").write("3")
+        time.sleep(600)
+"""
+
+
+def test_interrupted_job_starts_again_with_its_checkpoints_and_nothing_else(
+    make_request: MakeRequest, start: Start, tmp_path: Path
+) -> None:
+    """As on Spot instances: the machine is gone, and the job goes on under its name. An ended one does not."""
+    lines: list[str] = []
+    request = make_request(RESUMED, CheckpointConfig={"S3Uri": "s3://bucket/checkpoints"})
+    request["Environment"]["CHECKPOINTS"] = "/opt/ml/checkpoints"
+    job = start(request, on_event=lambda event: lines.append(event.text) if isinstance(event, LinePrinted) else None)
+    copied = tmp_path / "s3/bucket/checkpoints/epoch"
+    while not copied.exists() and job.describe()["TrainingJobStatus"] == "InProgress":
+        time.sleep(0.05)
+    assert job.interrupt()
+    description = job.wait(120)
+    assert lines == ["goes on after epoch 3 with []"]
+    assert description["ModelArtifacts"]["S3ModelArtifacts"] == ""
+    run = ["Starting", "Downloading", "Training"]
+    transitions = [transition["Status"] for transition in description["SecondaryStatusTransitions"]]
+    assert transitions == [*run, "Interrupted", *run, "Uploading", "Completed"]
+    assert not job.interrupt()
+
+
+def test_interrupted_job_that_is_stopped_does_not_start_again(make_request: MakeRequest, start: Start) -> None:
+    """Whoever asks for the stop means the job, not one of its machines."""
+    job = start(make_request("import time; time.sleep(600)"))
+    assert job.interrupt()
+    assert job.stop()
+    assert not job.interrupt()
+    assert job.wait(120)["SecondaryStatus"] == "Stopped"
 
 
 def test_job_that_ignores_the_request_to_stop_is_killed(make_request: MakeRequest, start: Start) -> None:
