@@ -80,7 +80,9 @@ class WatchOptions:
         poll_seconds: Time between two looks for new steps.
         memory_mib: Maximum memory for the data of the watcher, in MiB.
         num_threads: Number of threads that NumPy's libraries may use in the watcher.
-        image: Image of the processing job that is started with the training job; None starts none.
+        image: Image of the processing job that is started with the training job; None for that of the training job if
+            there are wheels, and else for no processing job.
+        wheels: S3 folder with the wheels of this package, for an image that lacks it; see `sdk.wheels`.
         instance: Type of its instance; None for `DEFAULT_INSTANCE`.
         role: ARN of its role; None for that of the training job.
     """
@@ -91,8 +93,14 @@ class WatchOptions:
     memory_mib: int = 2048
     num_threads: int = 2
     image: str | None = None
+    wheels: str | None = None
     instance: str | None = None
     role: str | None = None
+
+    @property
+    def starts_job(self) -> bool:
+        """Whether the processing job is started with the training job."""
+        return self.place == "processing" and (self.image is not None or self.wheels is not None)
 
 
 @attrs.frozen(kw_only=True)

@@ -87,6 +87,8 @@ class SelfManaged:
         rule_image_uri: Image with Python and this package. With ``place="processing"``, estimators, trainers and
             `attach_debugger` start the processing job as soon as they have created the training job; without an image
             it is left to you.
+        rule_wheels_uri: S3 folder that ``sagemaker-debug self-managed wheels`` has written, for an image with Python
+            that lacks this package; without `rule_image_uri`, that of the training job, unless it is for GPUs.
         rule_instance_type: Type of its instance, ``ml.t3.medium`` by default.
         rule_role_arn: Its role; that of the training job by default.
 
@@ -108,6 +110,7 @@ class SelfManaged:
     ship: str = attrs.field(default="s3", validator=_is_one_of(SHIPS))
     kms_key_id: str | None = attrs.field(default=None, validator=is_text)
     rule_image_uri: str | None = attrs.field(default=None, validator=is_text)
+    rule_wheels_uri: str | None = attrs.field(default=None, validator=is_text)
     rule_instance_type: str | None = attrs.field(default=None, validator=is_text)
     rule_role_arn: str | None = attrs.field(default=None, validator=is_text)
 
@@ -125,7 +128,7 @@ class SelfManaged:
                 f"SelfManaged.place must be {' or '.join(places)} with ship={self.ship!r}, because watchers elsewhere "
                 f"cannot read or copy what the hook writes (got {self.place!r})"
             )
-        for name in ("rule_image_uri", "rule_instance_type", "rule_role_arn"):
+        for name in ("rule_image_uri", "rule_wheels_uri", "rule_instance_type", "rule_role_arn"):
             if getattr(self, name) is not None and self.place != "processing":
                 raise SMDebugValueError(
                     f"SelfManaged.{name} must be left out unless place='processing' (got place={self.place!r})"
@@ -140,6 +143,7 @@ class SelfManaged:
             poll_seconds=float(self.poll_seconds),
             memory_mib=self.memory_mib,
             image=self.rule_image_uri,
+            wheels=self.rule_wheels_uri,
             instance=self.rule_instance_type,
             role=self.rule_role_arn,
         )

@@ -19,16 +19,23 @@ from sagemaker_debug_ext.requests.rules import render_actions
 
 _WATCHER: Final = ("python3", "-m", "sagemaker_debug_ext.watch.program")
 
+START_FILE: Final = "start.sh"
+"""Script beside the wheels of this package, which installs them and starts the watcher."""
+
 ENTRYPOINT: Final = ("python3", "-m", "sagemaker_debug_ext.rules.processing")
 
 DEFAULT_INSTANCE: Final = "ml.t3.medium"
 """Type of the instance that evaluates the rules of one training job."""
+
+_GPU_MARK: Final = "-gpu-"
+"""Part of the names of images for GPUs."""
 
 _HANDOVER_SECONDS: Final = 600
 _EXTRA_SECONDS: Final = 3_600  # for the end of training and the last steps
 _DAY_SECONDS: Final = 86_400  # of a training job that sets no limit
 
 INDEX_FOLDER: Final = "/opt/ml/processing/input/index"
+WHEELS_FOLDER: Final = "/opt/ml/processing/input/wheels"
 CODE_FOLDER: Final = "/opt/ml/processing/input/code"
 RESULTS_FOLDER: Final = "/opt/ml/processing/output"
 
@@ -144,6 +151,7 @@ def watcher_job_request(
     max_runtime_in_seconds: int | None = None,
     number: int = 1,
     environment: Mapping[str, str] | None = None,
+    wheels_uri: str | None = None,
 ) -> dict[str, Any]:
     """Return a request for ``create_processing_job(**request)`` that evaluates the rules of a running self-managed job.
 
@@ -153,7 +161,7 @@ def watcher_job_request(
 
     Args:
         training_job_name: The training job.
-        image_uri: Image with Python and this package.
+        image_uri: Image with Python and this package; with `wheels_uri`, with Python and pip.
         role_arn: Role of the processing job, with the rights of a watcher; rules run with this role, not with that of
             the training job.
         instance_type: Type of the instance.
@@ -162,9 +170,11 @@ def watcher_job_request(
             minutes before, or after half of a shorter limit, the watcher writes the phase ``handover`` and ends.
         number: 1 for the first processing job, 2 for the one that takes over from it, and so on.
         environment: Additional environment variables of the container.
+        wheels_uri: S3 folder that ``sagemaker-debug self-managed wheels`` has written.
 
     Raises:
-        SMDebugValueError: The time limit is longer than the service allows, or the number is less than 1.
+        SMDebugValueError: The time limit is longer than the service allows, the number is less than 1, or the wheels
+            are not on S3.
         RequestValidationError: The service would refuse the request for another reason, such as a variable of more than
             256 characters.
 
@@ -198,6 +208,10 @@ def watcher_job_request(
         "ProcessingResources": {"ClusterConfig": cluster},
         "StoppingCondition": {"MaxRuntimeInSeconds": max_runtime_in_seconds},
     }
+    if wheels_uri is not None:
+        wheels = _on_s3(wheels_uri, "wheels_uri")
+        request["AppSpecification"]["ContainerEntrypoint"] = ["bash", f"{WHEELS_FOLDER}/{START_FILE}"]
+        request["ProcessingInputs"] = [_input("wheels", f"{wheels}/", WHEELS_FOLDER, "FullyReplicated")]
     if environment:
         request["Environment"] = dict(environment)
     check_processing_job_request(request)
@@ -213,8 +227,11 @@ def watcher_job_of(request: Mapping[str, Any], options: WatchOptions, number: in
         request: The request of the training job.
         options: The settings of its watcher.
         number: 1 for the first processing job, 2 for the one that takes over from it, and so on.
+
+    Raises:
+        SMDebugValueError: The image of the training job would be used, but has no place on a small instance.
     """
-    if options.place != "processing" or options.image is None:
+    if not options.starts_job:
         return None
     key = (request.get("Environment") or {}).get(KMS_VARIABLE)
     limit = request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", _DAY_SECONDS)
@@ -222,13 +239,25 @@ def watcher_job_of(request: Mapping[str, Any], options: WatchOptions, number: in
 
     return watcher_job_request(
         training_job_name=request["TrainingJobName"],
-        image_uri=options.image,
+        image_uri=options.image or _image_without_gpu(request),
+        wheels_uri=options.wheels,
         role_arn=options.role or request["RoleArn"],
         instance_type=options.instance or DEFAULT_INSTANCE,
         max_runtime_in_seconds=min(limit + _EXTRA_SECONDS, longest_processing_seconds()),
         number=number,
         environment=None if key is None else {KMS_VARIABLE: key},
     )
+
+
+def _image_without_gpu(request: Mapping[str, Any]) -> str:
+    """Return the image of a training job, for a small instance."""
+    image = request.get("AlgorithmSpecification", {}).get("TrainingImage")
+    if image is None or _GPU_MARK in image:
+        raise SMDebugValueError(
+            "SelfManaged.rule_image_uri must name an image with Python, because images for GPUs are too large for the "
+            f"instance of a watcher (got none, and the training image {image!r})"
+        )
+    return str(image)
 
 
 def _on_s3(path: str, name: str) -> str:

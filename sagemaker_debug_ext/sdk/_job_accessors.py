@@ -222,7 +222,7 @@ class JobAccessors:
         if add_channel is not None:
             for channel in request.get("InputDataConfig", ()):
                 add_channel(channel)
-        if options.rule_image_uri is not None:
+        if options.watch_options.starts_job:
             self._start_watcher_jobs()
         self._remember_request(facts.job_name, facts.output_path, debugger_members(request))
         return dict(request["Environment"])

@@ -213,7 +213,7 @@ def attach_debugger(
         rule_image_account=rule_image_account,
     )
     options = to_self_managed(self_managed)
-    starts_watchers = options is not None and options.rule_image_uri is not None
+    starts_watchers = options is not None and options.watch_options.starts_job
     client_factory = _client_factory(client_or_session) if starts_watchers else None
     return AttachedDebugger(_events(client_or_session), settings, replace, source_uris, options, client_factory)
 

@@ -28,6 +28,8 @@ OPEN = ("InProgress", "Stopping")
 MAX_WATCHERS = 3  # number from which a watcher that fails is the last; those that have handed over count, too
 MAX_SECONDS = 777_600  # of a processing job
 DEFAULT_INSTANCE = "ml.t3.medium"
+WATCHER_COMMAND = ["python3", "-m", "sagemaker_debug_ext.watch.program"]
+WHEELS = "/opt/ml/processing/input/wheels"
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, str]:  # noqa: ARG001 - Lambda passes it
@@ -118,6 +120,10 @@ def _start(client: Any, job: dict[str, Any], spec: dict[str, Any], number: int) 
 def watcher_request(job: dict[str, Any], watch: dict[str, Any], number: int) -> dict[str, Any] | None:
     """Return the request of a processing job that evaluates the rules of a training job; None without an image."""
     image = watch.get("image") or os.environ.get("RULE_IMAGE_URI")
+    wheels = watch.get("wheels")
+    if not image and wheels:
+        image = job.get("AlgorithmSpecification", {}).get("TrainingImage", "")
+        image = "" if "-gpu-" in image else image
     if not image:
         return None
     name = job["TrainingJobName"]
@@ -131,7 +137,7 @@ def watcher_request(job: dict[str, Any], watch: dict[str, Any], number: int) -> 
         "RoleArn": watch.get("role") or os.environ.get("WATCHER_ROLE_ARN") or job["RoleArn"],
         "AppSpecification": {
             "ImageUri": image,
-            "ContainerEntrypoint": ["python3", "-m", "sagemaker_debug_ext.watch.program"],
+            "ContainerEntrypoint": ["bash", f"{WHEELS}/start.sh"] if wheels else WATCHER_COMMAND,
             "ContainerArguments": ["--job", name, "--place", "processing", "--max-seconds", hand_over],
         },
         "ProcessingResources": {
@@ -139,7 +145,13 @@ def watcher_request(job: dict[str, Any], watch: dict[str, Any], number: int) -> 
         },
         "StoppingCondition": {"MaxRuntimeInSeconds": limit},
         **({} if key is None else {"Environment": {KMS_VARIABLE: key}}),
+        **({} if wheels is None else {"ProcessingInputs": [_input_of_wheels(wheels)]}),
     }
+
+
+def _input_of_wheels(uri: str) -> dict[str, Any]:
+    source = {"S3Uri": f"{uri.rstrip('/')}/", "LocalPath": WHEELS, "S3DataDistributionType": "FullyReplicated"}
+    return {"InputName": "wheels", "S3Input": {**source, "S3DataType": "S3Prefix", "S3InputMode": "File"}}
 
 
 def _describe(client: Any, name: str) -> dict[str, Any]:

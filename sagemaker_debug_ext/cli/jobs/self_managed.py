@@ -88,6 +88,12 @@ def add_parser(commands: Any) -> None:
     )
     watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
     watch.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
+    wheels = _arguments.add_command(
+        parts, "wheels", "Write this package and what it needs as wheels.", run_wheels, description=_WHEELS
+    )
+    wheels.add_argument("folder", metavar="FOLDER", help="s3://bucket/prefix, or a local folder")
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wheels.add_argument("--python", default=own, metavar="VERSION", help="Python of the image (default: %(default)s)")
 
 
 _ENV: Final = (
@@ -113,6 +119,10 @@ _WATCH: Final = (
 )
 
 
+_WHEELS: Final = (
+    "Write the wheels of this package and of what it needs, for Linux on x86-64, and a script that installs them, to a "
+    "folder for SelfManaged(place='processing', rule_wheels_uri=...). They are downloaded by pip."
+)
 _RESUME: Final = (
     "Evaluate all rules of an ended job on this machine, whose watcher was killed or had too little time. Actions that "
     "were carried out are not repeated. Exit status: 1 if a rule has found an issue."
@@ -210,6 +220,14 @@ def run_resume(arguments: argparse.Namespace) -> int:
             f"JOB must be a job that has ended (got {job.name!r}, which is {job.status}); use watch"
         )
     return _watch(job, has_ended=True)
+
+
+def run_wheels(arguments: argparse.Namespace) -> int:
+    """Write the folder of wheels, and print the names of its files."""
+    from sagemaker_debug_ext.sdk.wheels import write_wheels
+
+    _output.write("\n".join(write_wheels(arguments.folder, arguments.python)))
+    return 0
 
 
 def _watch(job: TrainingJob, *, has_ended: bool = False) -> int:

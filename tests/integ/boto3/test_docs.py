@@ -18,7 +18,7 @@ def test_snippets_when_run_in_their_order_then_print_what_the_page_shows(aws, ca
 
 def test_snippets_of_self_managed_jobs_run_and_print_what_the_page_shows(aws, capsys):
     """Those that need no job on AWS."""
-    names = run_guide("docs/self-managed.md", 7, capsys=capsys)
+    names = run_guide("docs/self-managed.md", 8, capsys=capsys)
     assert not names["attached"].is_attached
     request = {"TrainingJobName": "profiled-1", "OutputDataConfig": {"S3OutputPath": "s3://bucket/output"}}
     rules = debugger_members(self_managed_request(request, **names["settings"]))["ProfilerRuleConfigurations"]

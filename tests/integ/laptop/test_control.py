@@ -20,6 +20,7 @@ from sagemaker_debug_ext import (
     self_managed_request,
 )
 from sagemaker_debug_ext.config.job_spec import decode_job_spec
+from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.processing import watcher_job_of, watcher_job_request
 from sagemaker_debug_ext.sdk import attach_debugger
 from sagemaker_debug_ext.template import control, render_template
@@ -276,12 +277,14 @@ def test_function_when_there_is_nothing_to_start_then_says_why(submit, wait_for,
 
 @pytest.mark.parametrize("number", [1, 2, 9])
 @pytest.mark.parametrize("limit", [None, 3600, 28 * 86_400])
-def test_request_of_the_function_is_that_of_the_package(number, limit):
+@pytest.mark.parametrize("image", [{}, {"rule_image_uri": None, "rule_wheels_uri": "s3://my-bucket/wheels/"}])
+def test_request_of_the_function_is_that_of_the_package(number, limit, image):
     """Also its reading of the settings is."""
     job = {"TrainingJobName": "digits-" + "x" * 50, "RoleArn": "arn:aws:iam::123456789012:role/Trainer"}
+    job["AlgorithmSpecification"] = {"TrainingImage": "my/train:1-cpu-py312"}
     if limit is not None:
         job["StoppingCondition"] = {"MaxRuntimeInSeconds": limit}
-    environment = environment_of(rule_role_arn=ROLE, rule_instance_type="ml.m5.large", kms_key_id="alias/mine")
+    environment = environment_of(rule_role_arn=ROLE, rule_instance_type="ml.m5.large", kms_key_id="alias/mine", **image)
     job["Environment"] = environment
     spec = decode_job_spec(environment)
     read = control.decode([value for name, value in environment.items() if name.startswith(control.VARIABLE)])
@@ -289,6 +292,12 @@ def test_request_of_the_function_is_that_of_the_package(number, limit):
     made = watcher_job_of(job, spec.watch, number)
     assert made["Environment"] == {"SAGEMAKER_DEBUG_EXT_KMS_KEY_ID": "alias/mine"}
     assert control.watcher_request(job, read["watch"], number) == made
+    if image:
+        assert made["AppSpecification"]["ImageUri"] == "my/train:1-cpu-py312"
+        job["AlgorithmSpecification"] = {"TrainingImage": "my/train:1-gpu-py312"}
+        assert control.watcher_request(job, read["watch"], number) is None
+        with pytest.raises(SMDebugValueError, match="images for GPUs are too large for the instance of a watcher"):
+            watcher_job_of(job, spec.watch, number)
 
 
 def test_function_when_settings_were_changed_then_names_the_variables():

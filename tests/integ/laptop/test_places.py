@@ -26,6 +26,7 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.processing import watcher_job_request
 from sagemaker_debug_ext.sdk import TrainingJob, _watcher_jobs, attach_debugger
 from support.laptop import OBSTINATE, TRAIN
+from support.wheels import write_wheels_offline
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs XGBoost")
 
@@ -85,20 +86,26 @@ def own_clients(server, monkeypatch):
 
 @pytest.mark.parametrize(("name", "config"), [("by-client", "environment"), ("by-session", "channel")])
 @pytest.mark.usefixtures("own_clients")
-def test_processing_job_when_settings_name_an_image_then_is_started_with_the_training_job(
-    name, config, server, bucket, submit, wait_for, sagemaker
+def test_processing_job_when_settings_name_an_image_or_wheels_then_is_started_with_the_training_job(
+    name, config, server, bucket, submit, wait_for, sagemaker, tmp_path, monkeypatch
 ):
     """By a client or a session, once the training job is created; settings in a channel are found, too."""
+    wheels = None if name == "by-client" else write_wheels_offline("s3://my-bucket/wheels", tmp_path, monkeypatch)
     client = server.client("sagemaker")
     session = boto3.Session(region_name="us-east-1")
     options = SelfManaged(
-        place="processing", rule_image_uri="my/rules:1", rule_role_arn=ROLE, poll_seconds=0.5, config=config
+        place="processing",
+        rule_image_uri=None if wheels else "my/rules:1",
+        rule_wheels_uri=wheels,
+        rule_role_arn=ROLE,
+        poll_seconds=0.5,
+        config=config,
     )
     attached = attach_debugger(client if name == "by-client" else session, **settings_of(), self_managed=options)
     with attached:
         submit(name, OBSTINATE, client=client if name == "by-client" else session.client("sagemaker"))
     job = sagemaker.describe_processing_job(ProcessingJobName=watcher_of(name))
-    assert job["AppSpecification"]["ImageUri"] == "my/rules:1"
+    assert job["AppSpecification"]["ImageUri"] == ("image" if wheels else "my/rules:1")
     assert job["RoleArn"] == ROLE
     assert job["StoppingCondition"] == {"MaxRuntimeInSeconds": 600 + 3600}
     assert wait_for(name, "Stopped", "Failed")["TrainingJobStatus"] == "Stopped"
