@@ -1,11 +1,12 @@
 """Measure what the rules find in real buggy programs, and what they say of the same programs with their published fix.
 
     python benchmarks/detection/harness/programs.py [--python PYTHON] [--only NAME ...] [--framework NAME] [--jobs N]
-        [--blind] [--json FILE] [--keep FOLDER]
+        [--blind | --sound] [--json FILE] [--keep FOLDER]
 
 Each program is run twice under ``sagemaker-debug run``, as published and with ``--fixed``, and everything is saved at
-each step. ``sagemaker-debug rules run --recommended`` evaluates both trials. With ``--json``, results are added to the
-file as they come, and programs that it holds already are not run again.
+each step. ``sagemaker-debug rules run --recommended`` evaluates both trials. With ``--sound``, it is the programs of
+``suites/sound_programs/`` instead, each once. With ``--json``, results are added to the file as they come, and programs
+that it holds already are not run again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import attrs
+
 from suites.real_programs.plan import BLIND, BLIND_LATER, FRAMEWORKS, PAIRS, PROGRAMS, Pair
+from suites.sound_programs import SOUND_PROGRAMS
 
 VARIANTS = ("buggy", "fixed")
 COLUMNS = (
@@ -44,18 +48,32 @@ ENVIRONMENT = {
 }
 
 
-def run_pair(pair: Pair, variant: str, python: Path, folder: Path, timeout_seconds: float) -> dict:
-    """Train one variant of a program, evaluate its trial, and return what was found."""
+@attrs.frozen
+class Run:
+    """A program to run, in one of its variants."""
+
+    name: str
+    variant: str
+    script: tuple[str, ...]
+
+    @classmethod
+    def of_pair(cls, pair: Pair, variant: str) -> Run:
+        """Return a variant of a pair."""
+        option = ["--fixed"] if variant == "fixed" else []
+        return cls(pair.name, variant, (str(PROGRAMS / f"{pair.name}.py"), *option))
+
+
+def run_program(run: Run, python: Path, folder: Path, timeout_seconds: float) -> dict:
+    """Train a program, evaluate its trial, and return what was found."""
     tool = str(python.parent / "sagemaker-debug")
-    trial = folder / f"{pair.name}-{variant}"
+    trial = folder / f"{run.name.replace('/', '-')}-{run.variant}"
     configuration = folder / f"{trial.name}.json"
     configuration.write_text(json.dumps({"LocalPath": str(trial), "HookParameters": SAVE_EVERYTHING}), encoding="utf-8")
     environment = {**os.environ, **ENVIRONMENT, "SMDEBUG_CONFIG_FILE_PATH": str(configuration)}
-    script = [str(PROGRAMS / f"{pair.name}.py"), *(["--fixed"] if variant == "fixed" else [])]
-    result = {"name": pair.name, "variant": variant, "rules": [], "causes": [], "errors": {}, "trouble": ""}
+    result = {"name": run.name, "variant": run.variant, "rules": [], "causes": [], "errors": {}, "trouble": ""}
     began = time.perf_counter()
     try:
-        trained = _run([tool, "run", *script], environment, timeout_seconds)
+        trained = _run([tool, "run", *run.script], environment, timeout_seconds)
         result["run_seconds"] = time.perf_counter() - began
         result["score"] = (re.findall(r"^RESULT (.*)", trained.stdout, re.MULTILINE) or [""])[-1]
         if trained.returncode:
@@ -132,7 +150,9 @@ def main() -> None:
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="interpreter that has the frameworks")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="run these programs only")
     parser.add_argument("--framework", choices=FRAMEWORKS, help="run one framework only")
-    parser.add_argument("--blind", action="store_true", help="run those by authors who had seen no rule only")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--blind", action="store_true", help="run those by authors who had seen no rule only")
+    kind.add_argument("--sound", action="store_true", help="run the sound programs")
     parser.add_argument("--jobs", type=int, default=2, help="programs that run at a time (default: 2)")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the results to this file")
@@ -147,13 +167,22 @@ def main() -> None:
     if arguments.json and arguments.json.exists():
         results = json.loads(arguments.json.read_text(encoding="utf-8"))
     known = {(result["name"], result["variant"]) for result in results}
-    runs = [(pair, variant) for pair in pairs for variant in VARIANTS if (pair.name, variant) not in known]
+    if arguments.sound:
+        runs = [
+            Run(f"{framework}/{script.stem}", "sound", (str(script),))
+            for framework, scripts in SOUND_PROGRAMS.items()
+            for script in scripts
+            if framework == (arguments.framework or framework) and script.stem in (arguments.only or [script.stem])
+        ]
+    else:
+        runs = [Run.of_pair(pair, variant) for pair in pairs for variant in VARIANTS]
+    runs = [run for run in runs if (run.name, run.variant) not in known]
 
-    def measure(run: tuple[Pair, str]) -> None:
+    def measure(run: Run) -> None:
         with tempfile.TemporaryDirectory() as temporary:
             folder = arguments.keep or Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
-            result = run_pair(*run, arguments.python, folder, arguments.timeout)
+            result = run_program(run, arguments.python, folder, arguments.timeout)
         results.append(result)
         _print_result(result)
         if arguments.json:
@@ -161,7 +190,10 @@ def main() -> None:
 
     with ThreadPoolExecutor(arguments.jobs) as executor:
         list(executor.map(measure, runs))
-    print(table(pairs, results))
+    if arguments.sound:
+        print(f"{sum(bool(result['rules']) for result in results)} of {len(results)} sound programs have an alarm")
+    else:
+        print(table(pairs, results))
 
 
 if __name__ == "__main__":
