@@ -75,14 +75,20 @@ def attach(json_config_path: str | None = None) -> bool:
 
 
 def _tell_if_nothing_trained(pid: int) -> None:
-    """Log at exit that the script used a framework, but no training step of it was seen."""
-    if os.getpid() != pid or not _INSTALLED or registry.current_has_trained():
+    """Log at exit that no training step was seen."""
+    if os.getpid() != pid or registry.current_has_trained():
         return
+    if registry.has_hook():
+        reason = "only evaluations were seen"
+    elif _INSTALLED:
+        reason = "the script trained in no way that capture sees"
+    else:
+        reason = f"the script imported none of {', '.join(_INSTALLERS)}"
     LOG.warning(
         "no training step was captured: %s. Capture sees the fit and train_on_batch of Keras, gradient tapes of "
         "TensorFlow, modules of PyTorch that are called with gradients, and xgboost.train; in other loops, create a "
         "hook and register the model with it",
-        "only evaluations were seen" if registry.has_hook() else "the script trained in no way that capture sees",
+        reason,
     )
 
 

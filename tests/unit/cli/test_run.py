@@ -216,4 +216,15 @@ def test_import_when_working_folder_has_been_removed_then_script_goes_on(tmp_pat
     gone = "import os\nos.mkdir('gone')\nos.chdir('gone')\nos.rmdir('../gone')\n"
     write(tmp_path / "train.py", f"{gone}import sagemaker_debug_ext.auto\nprint('goes on')")
     done = run_python("train.py")
-    assert (done.stdout, done.stderr) == ("goes on\n", "")
+    assert done.stdout == "goes on\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_script_when_it_imports_no_framework_then_says_at_exit_that_nothing_was_captured(tmp_path, monkeypatch):
+    """A script that trains with another library is not left without a word."""
+    (tmp_path / "hook.json").write_text("{}")
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    write(tmp_path / "train.py", "print('trained')")
+    done = run_captured("train.py")
+    assert (done.returncode, done.stdout) == (0, "trained\n")
+    assert "no training step was captured: the script imported none of keras, torch, xgboost" in done.stderr
