@@ -33,6 +33,7 @@ from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA, OF_CO
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     ALL_ZERO,
+    CUT_OFF,
     HAS_GRADIENT,
     NO_GRADIENT,
     NOTHING_BEFORE,
@@ -113,6 +114,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("FrozenParameters", "loss or output", text=ALL_ZERO),
     Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=HAS_GRADIENT),
+    Sign("FrozenParameters", "parameters not trained", text=CUT_OFF),
     # 2. data
     Sign("InputScale", "labels", text=STANDS_FOR_MISSING),
     Sign("InputScale", "inputs"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import torch
@@ -33,6 +33,7 @@ class TorchProgram:
         self._registered: dict[str, LossRecord] = {}
         self._losses: dict[str, LossRecord] = {}
         self._optimizers: list[OptimizerRecord] = []
+        self._held: weakref.WeakKeyDictionary[Optimizer, tuple[int, int]] = weakref.WeakKeyDictionary()
         self._noted: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._input_dtypes: tuple[str, ...] = ()
         self._models: dict[int, str] = {}
@@ -78,14 +79,27 @@ class TorchProgram:
             return True
         return False
 
-    def note_optimizer(self, optimizer: Optimizer) -> bool:
-        """Note an optimizer that makes an update, unless one with the same numbers is known.
+    def note_optimizer(
+        self,
+        optimizer: Optimizer,
+        num_models: int = 0,
+        parameters: Callable[[], Iterable[tuple[str, nn.Parameter]]] = tuple,
+    ) -> bool:
+        """Note an optimizer that makes an update, unless one with the same numbers and parameters is known.
 
         Of several groups, the numbers of the first count.
+
+        Args:
+            optimizer: The optimizer.
+            num_models: Number of models that are known.
+            parameters: Returns the parameters of these models with their names.
         """
-        if self._knows(optimizer):
-            return False
         groups: list[dict[str, Any]] = optimizer.param_groups
+        sizes = sum(len(group["params"]) for group in groups), num_models
+        if self._held.get(optimizer) == sizes:
+            return False
+        self._held[optimizer] = sizes
+        held = {id(parameter) for group in groups for parameter in group["params"] if parameter.requires_grad}
         numbers = {name: value for name, value in groups[0].items() if name != "params"} if groups else {}
         record = OptimizerRecord(
             type=type(optimizer).__name__,
@@ -94,6 +108,7 @@ class TorchProgram:
                 for name, value in numbers.items()
                 if _is_plain(value) or isinstance(value, tuple)
             },
+            parameters=tuple(dict.fromkeys(name for name, parameter in parameters() if id(parameter) in held)),
         )
         if record in self._optimizers or len(self._optimizers) >= _MOST_OPTIMIZERS:
             return False

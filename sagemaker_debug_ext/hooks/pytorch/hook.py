@@ -291,7 +291,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
     @fail_safe
     def _on_optimizer(self, optimizer: Optimizer, *_: Any) -> None:
         with never_into_script(_not_described):
-            if self._program.note_optimizer(optimizer):
+            if self._program.note_optimizer(optimizer, len(self._roots), self._roots.parameters):
                 self._describe_program()
 
     @fail_safe

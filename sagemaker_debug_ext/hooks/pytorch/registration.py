@@ -116,6 +116,9 @@ class ModuleRegistry:
     def __iter__(self) -> Iterator[RegisteredModule]:
         return iter(self._roots)
 
+    def __len__(self) -> int:
+        return len(self._roots)
+
     def add(self, root: RegisteredModule) -> bool:
         """Add a model or loss; False, with a warning, if it is there already.
 
@@ -167,6 +170,10 @@ class ModuleRegistry:
         if not self._shared:
             return named
         return [(self._shared.get(id(parameter), (root, name))[1], parameter) for name, parameter in named]
+
+    def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield the parameters of all models with the names of their tensors; those that models share come twice."""
+        return itertools.chain.from_iterable(map(self.parameters_of, self._roots))
 
     def is_named_by(self, root: RegisteredModule, parameter: nn.Parameter) -> bool:
         """Return whether this model names one of its parameters."""

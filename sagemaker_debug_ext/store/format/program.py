@@ -7,6 +7,7 @@ What the hook could not find out is missing or None. ``program.schema.json`` bes
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -70,10 +71,12 @@ class OptimizerRecord:
     Args:
         type: Name of its class.
         numbers: Its numbers and flags, such as ``learning_rate``.
+        parameters: The parameters that it has to train, by the names of their tensors; empty if unknown.
     """
 
     type: str
     numbers: Mapping[str, Any] = attrs.field(factory=dict)
+    parameters: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -114,6 +117,11 @@ class ProgramRecord:
     num_workers: int | None = None
     unknown: tuple[str, ...] = ()
 
+    @functools.cached_property
+    def trained_parameters(self) -> frozenset[str]:
+        """The parameters that any optimizer has to train, by the names of their tensors; empty if unknown."""
+        return frozenset(name for optimizer in self.optimizers for name in optimizer.parameters)
+
     @property
     def is_complete(self) -> bool:
         """Whether the program has called its losses, so that the hook learns nothing more of them."""
@@ -143,7 +151,10 @@ class ProgramRecord:
                 )
                 for loss in content["losses"]
             )
-            content["optimizers"] = _all(OptimizerRecord, content["optimizers"])
+            content["optimizers"] = tuple(
+                _known(OptimizerRecord, optimizer, parameters=tuple(optimizer.get("parameters", ())))
+                for optimizer in content["optimizers"]
+            )
             record: ProgramRecord = _known(
                 cls,
                 content,

@@ -96,6 +96,23 @@ def test_optimizer_when_one_has_the_place_of_a_dead_one_then_is_recorded(monkeyp
     assert [optimizer.type for optimizer in program.record().optimizers] == ["SGD", "Adam"]
 
 
+def test_optimizer_when_it_gets_more_to_train_then_is_recorded_again():
+    """Frozen parameters are none that it has to train, and models may come to be known later."""
+    program = TorchProgram()
+    body, head = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+    body.weight.requires_grad_(False)
+    optimizer = torch.optim.SGD(body.parameters(), 0.1)
+    assert program.note_optimizer(optimizer, 1, body.named_parameters)
+    assert not program.note_optimizer(optimizer, 1, body.named_parameters)
+    optimizer.add_param_group({"params": head.parameters()})
+    assert program.note_optimizer(optimizer, 2, torch.nn.Sequential(body, head).named_parameters)
+    assert [record.parameters for record in program.record().optimizers] == [
+        ("bias",),
+        ("0.bias", "1.weight", "1.bias"),
+    ]
+    assert program.record().trained_parameters == {"bias", "0.bias", "1.weight", "1.bias"}
+
+
 ANSWERS, TARGETS = torch.nn.Linear(3, 1)(torch.ones(5, 3)), torch.arange(5.0)
 
 

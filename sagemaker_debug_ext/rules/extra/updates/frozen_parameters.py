@@ -33,7 +33,8 @@ NO_GRADIENT: Final = "no gradient reaches it, while others have one"
 RECURRENT: Final = re.compile(r"recurrent_kernel(:0)?$|weight_hh(_l[0-9]+)?(_reverse)?$")
 """Names of the weights of what a recurrent layer remembers of the steps before."""
 NOTHING_BEFORE: Final = "its gradient is 0, as where each sequence is a single step, with nothing to remember"
-ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT})
+CUT_OFF: Final = "an optimizer is to train it, but no gradient ever reaches it, although others have one"
+ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
 ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
 SLIVER: Final = 0.01
@@ -102,7 +103,10 @@ class FrozenParameters(TensorRule):
 
     Checks the collections ``weights`` and ``biases``, and other tensors whose gradients were saved, such as position
     embeddings. It does so at TRAIN steps, or at all steps if the trial has no TRAIN steps. If gradients were saved,
-    steps without any do not count, because no backward pass came at them.
+    steps without any do not count, because no backward pass came at them. They do if an optimizer has the parameter,
+    and no gradient ever reaches it, as where what a generator makes is detached from it. Hooks for PyTorch record what
+    optimizers have. The rule then fires when the job has ended, because until then the values may be replaced, as those
+    of a target network are.
     The rule fires if a parameter has exactly the same value at `patience_running` consecutive saved steps after the
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
@@ -189,14 +193,17 @@ class FrozenParameters(TensorRule):
         if not is_frozen:
             self._have_moved.add(name)
         if is_frozen and self._is_without_backward(view):
-            length, reason = self._streaks.length(name), self._reasons.get(name, "")
+            is_cut_off = self._is_cut_off(view, name)
+            length = self._streaks.observe(name, True) if is_cut_off else self._streaks.length(name)
+            reason = CUT_OFF if is_cut_off else self._reasons.get(name, "")
         else:
             length, reason = self._streaks.observe(name, is_frozen), self._reason(view, name)
             self._reasons[name] = reason
         patience: int = min(self.parameters["patience"], self.parameters["patience_running"])
         fires = length >= patience and not (name in self._have_moved and reason in ON_PURPOSE)
         found = Measurement(length, fires=fires, threshold=patience, severity=length, text=reason)
-        return self._pending.settle(view, name, found, is_late=length >= self.parameters["patience_running"])
+        is_late = length >= self.parameters["patience_running"] and reason != CUT_OFF
+        return self._pending.settle(view, name, found, is_late=is_late)
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""
@@ -209,6 +216,13 @@ class FrozenParameters(TensorRule):
             return False
         self._have_come = self._have_come or any(map(is_gradient, view.trial.tensor_names()))
         return self._have_come
+
+    def _is_cut_off(self, view: StepView, name: str) -> bool:
+        """Return whether an optimizer is to train a parameter that has no gradient at any step so far."""
+        program = self.base_trial.program
+        if program is None or name not in program.trained_parameters:
+            return False
+        return naming_scheme_of(view.trial).gradient_of(name, view.trial.tensor_names()) is None
 
     def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
         saved = self.views.saved_steps(name, mode, step - 1)

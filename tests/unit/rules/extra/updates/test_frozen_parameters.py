@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import has_directions, have_learnt
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import CUT_OFF, has_directions, have_learnt
+from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, fired_at, first_cause, steps_of, steps_with
 
 
@@ -221,3 +223,31 @@ def test_recurrent_weights_of_single_steps_point_at_the_shape_of_the_data(run_ru
     still = {name: np.ones((4, 4)), f"gradient/{name}": np.zeros((4, 4))}
     issues = run_rule("FrozenParameters", steps_of([{**step, **still} for step in moving]))
     assert first_cause(issues) == cause
+
+
+@pytest.mark.parametrize(
+    ("trained", "copied_at", "updated_at", "fires"),
+    [
+        pytest.param(("G_weight", "D_weight"), None, None, True, id="what a generator makes is detached"),
+        pytest.param(("D_weight",), None, None, False, id="no optimizer has it"),
+        pytest.param((), None, None, False, id="nothing is recorded"),
+        pytest.param(("G_weight", "D_weight"), None, 30, False, id="its gradient comes later"),
+        pytest.param(("G_weight", "D_weight"), 14, None, False, id="a target network that is copied"),
+    ],
+)
+def test_parameters_that_an_optimizer_is_to_train_need_a_gradient_some_time(
+    run_rule, monkeypatch, trained, copied_at, updated_at, fires
+):
+    """A model whose steps are without a backward pass is judged by whether its gradient ever comes."""
+    optimizer = OptimizerRecord(type="Adam", parameters=trained)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", optimizers=(optimizer,)))
+    steps = {}
+    for step in range(0, 40, 2):
+        is_copied = copied_at is not None and step >= copied_at
+        steps[TRAIN, step] = {"G_weight": np.full((4, 4), 1.0 + is_copied)}
+        steps[TRAIN, step + 1] = {"D_weight": np.full((4, 4), float(step)), "gradient/D_weight": np.ones((4, 4))}
+    if updated_at is not None:
+        steps[TRAIN, updated_at + 1]["gradient/G_weight"] = np.ones((4, 4))
+    issues = run_rule("FrozenParameters", steps)
+    assert [issue.tensors for issue in issues] == ([("G_weight",)] if fires else [])
+    assert not issues or (first_cause(issues) == "parameters not trained" and CUT_OFF in issues[0].message)
