@@ -7,7 +7,6 @@ What the hook could not find out is missing or None. ``program.schema.json`` bes
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -117,7 +116,7 @@ class ProgramRecord:
     num_workers: int | None = None
     unknown: tuple[str, ...] = ()
 
-    @functools.cached_property
+    @property
     def trained_parameters(self) -> frozenset[str]:
         """The parameters that any optimizer has to train, by the names of their tensors; empty if unknown."""
         return frozenset(name for optimizer in self.optimizers for name in optimizer.parameters)

@@ -24,6 +24,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 NOISE: Final = 1e-6
@@ -160,6 +161,8 @@ class FrozenParameters(TensorRule):
         self._have_come = False
         self._reasons: dict[str, str] = {}
         self._pending = DeferredMeasurements()
+        self._program: ProgramRecord | None = None
+        self._trained: frozenset[str] = frozenset()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
@@ -220,7 +223,9 @@ class FrozenParameters(TensorRule):
     def _is_cut_off(self, view: StepView, name: str) -> bool:
         """Return whether an optimizer is to train a parameter that has no gradient at any step so far."""
         program = self.base_trial.program
-        if program is None or name not in program.trained_parameters:
+        if program is not self._program:
+            self._program, self._trained = program, program.trained_parameters if program is not None else frozenset()
+        if name not in self._trained:
             return False
         return naming_scheme_of(view.trial).gradient_of(name, view.trial.tensor_names()) is None
 
