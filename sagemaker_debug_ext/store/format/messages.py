@@ -337,7 +337,10 @@ def _typed_values(tensor: _Message, dtype: np.dtype[Any]) -> Array | None:
     """Return the values of the typed field in which TensorFlow stores small tensors; None if there is none."""
     for field, wire_dtype in _FLOAT_FIELDS.items():
         if parts := tensor.all_bytes(field):
-            return np.frombuffer(b"".join(parts), wire_dtype).astype(dtype)
+            values = np.frombuffer(b"".join(parts), wire_dtype)
+            if values.dtype.kind == "c" and dtype.kind != "c":
+                raise _WireError(f"complex numbers are no values of {dtype}")
+            return values.astype(dtype)
     for field in _VARINT_FIELDS:
         if numbers := tensor.numbers(field):
             bits = np.array(numbers, np.uint64)

@@ -244,6 +244,14 @@ def test_decode_of_a_mutated_record_raises_nothing_else(data):
         messages.decode_payload(memoryview(bytes(record)), "here")
 
 
+def test_decode_when_complex_values_are_to_be_real_raises():
+    """One changed byte makes bytes of numbers a field of complex ones, of which no part may be dropped silently."""
+    record = bytearray(bytes.fromhex(VECTOR_2999)[12:-4])
+    record[43] = 98
+    with pytest.raises(CorruptRecordError, match="complex numbers are no values of float32"):
+        messages.decode_payload(memoryview(bytes(record)), "here")
+
+
 def test_decode_when_content_does_not_fill_the_shape_raises():
     """A length that disagrees with the shape is damage, never a shorter value."""
     record = encode("x", np.zeros(4, np.float32)).replace(b"\x08\x04\x12", b"\x08\x05\x12")
