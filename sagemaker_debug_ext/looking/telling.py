@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from sagemaker_debug_ext.catalog.collection_needs import EVERYTHING, get_rule_feed
 from sagemaker_debug_ext.looking.evidence import RuleEvidence, evidence_of
@@ -40,6 +43,12 @@ if TYPE_CHECKING:
 
 MAX_SHOWN: Final = 50
 """Number of issues and tensors of a finding that are listed; the rest is counted."""
+
+_FEW_STEPS: Final = 8
+"""Number of saved steps of which none can be told to be unusual, because too few are before it."""
+
+_ALIKE: Final = 4.0
+"""Largest factor between values that are told to be the same from the first step on."""
 
 _USUAL_NAME: Final = "debug-output"
 
@@ -160,12 +169,24 @@ def matching_rows(material: Material, grid: LayerGrid, tensors: Iterable[str]) -
 
 
 def _evidence(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -> Iterable[Evidence]:
-    for subject in (shown.first, *shown.beside):
+    for subject in _subjects(material, shown, tensors):
         grid = material.measures.grids.get(subject)
         if grid is not None:
             yield Evidence(subject=subject, tensors=tuple(matching_rows(material, grid, tensors)[:MAX_SHOWN]))
         elif subject not in MEASURES and (subject != "loss" or any(curve.is_loss for curve in material.curves)):
             yield Evidence(subject=subject, tensors=tuple(tensors[:MAX_SHOWN]))
+
+
+def _subjects(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -> Iterable[str]:
+    """Return the views that show a finding; first of all a measure of layers of which the first tensor is a row."""
+    grids = material.measures.grids
+    usual = (shown.first, *shown.beside)
+    if shown.first not in grids:
+        return usual
+    with_row = (
+        name for name in (*usual, *grids) if name in grids and matching_rows(material, grids[name], tensors[:1])
+    )
+    return dict.fromkeys((next(with_row, shown.first), *usual))
 
 
 def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], found_at: int) -> Onset | None:
@@ -176,9 +197,17 @@ def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], foun
             text = f"{measure} of {tensor} left its usual range at step {as_step(step)}"
             return Onset(measure=measure, tensor=tensor, step=step, text=text)
         num_before = sum(saved <= found_at for saved in steps)
-        if num_before <= 1 or not values[:num_before].any():  # NaN counts as any value
+        if num_before <= 1 or _is_steady(values[:num_before]):
             return Onset(measure=measure, tensor=tensor, step=None, text="from the first step on")
     return None
+
+
+def _is_steady(values: Floats) -> bool:
+    """Return whether values are all zero, or few and alike; NaN and infinity are like nothing."""
+    if not values.any():
+        return True
+    sizes = np.abs(values)
+    return len(sizes) <= _FEW_STEPS and bool(sizes.min() > 0 and sizes.max() <= _ALIKE * sizes.min() < math.inf)
 
 
 def _evaluated_series(
@@ -329,15 +358,15 @@ def finding_sentence(finding: Finding) -> Sentence:
         parts += [" in ", Part(finding.tensors[0], "tensor")]
         if finding.num_tensors > 1:
             parts.append(f" and {_count(finding.num_tensors - 1, 'other')}")
-    found = Part(f"step {as_step(finding.found_at)}", "step")
+    found = f"step {as_step(finding.found_at)}"
     onset = finding.onset
     if onset is not None and onset.step is not None and onset.step < finding.found_at:
         left = f": {onset.measure} left its usual range at "
         parts += [left, Part(f"step {as_step(onset.step)}", "step"), ", found at ", found]
     elif onset is not None and onset.step is None:
-        parts += [", from the first step on, found at ", found]
+        parts += [", ", Part(onset.text, "step"), ", found at ", found]
     else:
-        parts += [": found at ", found]
+        parts += [": found at ", Part(found, "step")]
     return Sentence.of(*parts)
 
 

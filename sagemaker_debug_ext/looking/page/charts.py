@@ -183,6 +183,7 @@ def step_axis(x: Scale, bottom: float) -> Child:
     ticks = [tick for tick in x.ticks(6) if tick == int(tick)]
     return [
         element("line", x1=x.begin, x2=x.end, y1=bottom, y2=bottom, class_="axis"),
+        element("text", "step", x=x.begin - 26, y=bottom + 17, text_anchor="end"),
         element(
             "g",
             [

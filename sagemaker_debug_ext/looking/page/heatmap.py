@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,9 +29,14 @@ _MAX_FULL_LABELS: Final = 64
 _ABOVE: Final = (213, 94, 0)
 _BELOW: Final = (0, 114, 178)
 _CIVIDIS: Final = ((0, 34, 78), (53, 69, 108), (102, 105, 112), (148, 142, 119), (200, 184, 102), (254, 232, 56))
-_MAGENTA: Final = (224, 0, 160)
+_NAN: Final = (224, 0, 160)
+_INFINITE: Final = (124, 58, 237)
 _ZERO: Final = (20, 160, 120)
 _GREY: Final = (128, 128, 128)
+_REFERENCES: Final[Mapping[Scale, str]] = {
+    "start": "the layer's own start",
+    "others": "the median layer at the same step",
+}
 
 
 def heat_map(
@@ -41,6 +46,7 @@ def heat_map(
     scale: Scale,
     marks: Sequence[Mark] = (),
     *,
+    pointed: Collection[int] = (),
     notes: Mapping[int, str] | None = None,
     reference: str | None = None,
     width: int = 620,
@@ -55,6 +61,7 @@ def heat_map(
         labels: Label of each row of cells.
         scale: Scale of the codes.
         marks: Steps to mark.
+        pointed: Rows of cells that the finding names.
         notes: Row of cells → text that is written in it.
         reference: The reference of the colours; by default that of the scale.
         width: Width in pixels.
@@ -62,6 +69,8 @@ def heat_map(
         label_width: Width of the labels in pixels.
     """
     num_rows, num_columns = cells.codes.shape
+    labels = [f"{label} ◄" if row in pointed else label for row, label in enumerate(labels)]
+    reference = reference or _REFERENCES.get(scale)
     inner = height or max(min(num_rows * 15, 460), 30)
     x = axes.Scale(
         cells.first_step, cells.first_step + num_columns * cells.steps_per_column, label_width, width - _RIGHT
@@ -103,8 +112,8 @@ def heat_map(
     )
     return element(
         "figure",
-        element("figcaption", title),
-        heat_legend(scale, reference),
+        element("figcaption", f"{title}, against {reference}" if reference else title),
+        _legend(scale, has_pointed=bool(pointed)),
         picture,
         element("p", class_="readout", aria_live="polite"),
         element("p", _pooling(cells, num_rows), class_="quiet") if cells.is_pooled else None,
@@ -146,8 +155,8 @@ def _cut(label: str) -> str:
     return seen if len(seen) <= _LABEL_CHARACTERS else f"{seen[: half - 4]}…{seen[-half - 3 :]}"
 
 
-def heat_legend(scale: Scale, reference: str | None = None) -> Element:
-    """Return the legend of a scale, relative to its usual reference or to another."""
+def _legend(scale: Scale, *, has_pointed: bool) -> Element:
+    """Return what the colors of a scale mean, and the mark of rows if any is marked."""
     named = (
         [("0", 1), ("½", 126), ("1", 251)]
         if scale == "share"
@@ -156,17 +165,14 @@ def heat_legend(scale: Scale, reference: str | None = None) -> Element:
             for text, octaves in (("÷64", -6), ("÷16", -4), ("÷4", -2), ("×4", 2), ("×16", 4), ("×64", 6))
         ]
     )
-    usual = {
-        "start": "against the layer's own start",
-        "others": "against the median of the layers at the same step",
-        "share": "share",
-    }[scale]
     special = [("NaN", NAN), ("∞", INFINITE), ("not saved", NOT_SAVED)]
     if scale != "share":
         special.insert(0, ("exactly zero", ZERO))
     colors = palette(scale)
-    entries = ((color_sample(colors[code]), text) for text, code in (*named, *special))
-    return legend(entries, reference or usual)
+    entries: list[tuple[Child, str]] = [(color_sample(colors[code]), text) for text, code in (*named, *special)]
+    if has_pointed:
+        entries.append((None, "◄ named by the finding"))
+    return legend(entries, "share" if scale == "share" else "blue is lower, orange higher:")
 
 
 def _code(octaves: float) -> int:
@@ -184,8 +190,8 @@ def palette(scale: Scale) -> list[tuple[int, int, int, int]]:
             strength = min(abs(octaves) / MOST_OCTAVES, 1.0)
             colors[code] = (*(_ABOVE if octaves > 0 else _BELOW), round(255 * strength**0.7))
     colors[ZERO] = (*_ZERO, 255) if scale != "share" else colors[251]
-    colors[INFINITE] = (*_MAGENTA, 255)
-    colors[NAN] = (*_MAGENTA, 255)
+    colors[INFINITE] = (*_INFINITE, 255)
+    colors[NAN] = (*_NAN, 255)
     return colors
 
 

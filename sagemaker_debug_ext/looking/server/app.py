@@ -136,7 +136,9 @@ class LiveApp:
 
     def _content(self, snapshot: Snapshot, opened: frozenset[str] = frozenset()) -> Content:
         detail = attrs.evolve(_DETAIL, folding=Folding(opened))
-        return Content(story=snapshot.story, materials=snapshot.materials, detail=detail, samples=self._samples)
+        return Content(
+            story=snapshot.story, materials=snapshot.materials, detail=detail, samples=self._samples, is_whole=False
+        )
 
     async def _names(self, request: Request) -> Response:
         """Answer the names by which curves can be asked for, a line each."""

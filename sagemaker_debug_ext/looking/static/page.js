@@ -136,7 +136,7 @@
   const STRIKING_OCTAVES = 3.9; // a factor of 16, as far as colors tell
   function isStriking(data, at, scale) {
     const words = meaning(data, at, scale);
-    if (words === "NaN or infinite" || words === "exactly zero") return true;
+    if (words === "NaN" || words === "infinite" || words === "exactly zero") return true;
     return words.startsWith("about") && octavesOf(data[at + 3]) >= STRIKING_OCTAVES;
   }
   const octavesOf = (alpha) => 6 * Math.pow(alpha / 255, 1 / 0.7);
@@ -144,7 +144,8 @@
   function meaning(data, at, scale) {
     const [red, , blue, alpha] = data.slice(at, at + 4);
     if (alpha > 50 && alpha < 70 && Math.abs(red - blue) < 12) return "not saved";
-    if (red > 200 && blue > 120) return "NaN or infinite";
+    if (red > 200 && blue > 120) return "NaN";
+    if (blue > 200) return "infinite";
     if (scale === "share") return "";
     if (red < 40 && blue > 100 && blue < 140 && alpha > 250) return "exactly zero";
     const octaves = octavesOf(alpha);
@@ -313,7 +314,7 @@
       for (let column = from; column < to; column++) {
         const at = 4 * (row * width + column);
         const words = meaning(data, at, picture.dataset.scale);
-        const value = words === "NaN or infinite" ? 1e6 : words === "not saved" ? -1
+        const value = words === "NaN" ? 2e6 : words === "infinite" ? 1e6 : words === "not saved" ? -1
           : picture.dataset.scale === "share" ? data[at] + data[at + 1] : words === "exactly zero" ? 300 : data[at + 3];
         if (value > most) most = value;
       }

@@ -6,7 +6,6 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import Line, line_chart, table
@@ -22,6 +21,7 @@ from sagemaker_debug_ext.looking.views.parts import (
     grid_picture,
     loss_chart,
     marks_of,
+    rules_of,
     scale_for,
     sentence,
     window,
@@ -47,7 +47,18 @@ def _finding(content: Content, number: int, place: int, finding: Finding) -> Ele
     anchor = f"finding-{place}" if number == 0 else f"finding-{number}-{place}"
     title = content.title_of(number)
     head = f"{title + ': ' if title else ''}{circled(place)} {finding.cause[:1].upper()}{finding.cause[1:]}"
+    is_headline = content.is_whole and number == content.worst and place == 1
     inner: list[Child] = [
+        None if is_headline else _in_words(finding),
+        _charts(content, number, finding) if place <= _MAX_FINDINGS else None,
+        _issues(finding),
+        _about(finding),
+    ]
+    return element("section", element("h2", head), inner, id=anchor, class_="finding")
+
+
+def _in_words(finding: Finding) -> Child:
+    return [
         sentence(Sentence.of(*finding_sentence(finding).parts, ".")),
         element(
             "p",
@@ -57,11 +68,7 @@ def _finding(content: Content, number: int, place: int, finding: Finding) -> Ele
             ".",
         ),
         element("p", element("strong", "Try: "), finding.advice, class_="advice") if finding.advice else None,
-        _charts(content, number, finding) if place <= _MAX_FINDINGS else None,
-        _issues(finding),
-        _about(finding),
     ]
-    return element("section", element("h2", head), inner, id=anchor, class_="finding")
 
 
 def _charts(content: Content, number: int, finding: Finding) -> Element:
@@ -141,8 +148,7 @@ def _issues(finding: Finding) -> Element:
 
 
 def _about(finding: Finding) -> Child:
-    specs = {spec.name: spec for spec in list_rule_specs("debugger")}
-    known = [specs[name] for name in finding.rules if name in specs]
+    known = rules_of(finding)
     if not known:
         return None
     return element(

@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 import numpy as np
 
+from sagemaker_debug_ext.catalog import RuleSpec, list_rule_specs
 from sagemaker_debug_ext.looking.codes import INFINITE, Scale, rounded
 from sagemaker_debug_ext.looking.curves import Curve
 from sagemaker_debug_ext.looking.material import Material
@@ -70,12 +71,19 @@ class Content:
         materials: The data of each trial of the story.
         detail: Level of detail.
         samples: Number of samples of the input data to show.
+        is_whole: Whether all views are on the page, below each other.
     """
 
     story: Story
     materials: tuple[Material, ...]
     detail: Detail
     samples: int = 0
+    is_whole: bool = True
+
+    @property
+    def worst(self) -> int:
+        """Number of the trial with the most findings, which the first screen is about."""
+        return max(range(len(self.materials)), key=lambda number: (len(self.story.findings_of(number)), -number))
 
     def title_of(self, number: int) -> str:
         """Return the heading of a trial within a view; empty if there is one trial only."""
@@ -102,6 +110,12 @@ def marks_of(findings: Sequence[Finding]) -> list[Mark]:
             marks.append(Mark(onset, f"{_circled(number)} since {as_step(onset)}", "onset"))
         marks.append(Mark(finding.found_at, f"{_circled(number)} found {as_step(finding.found_at)}", "found"))
     return marks
+
+
+def rules_of(finding: Finding) -> list[RuleSpec]:
+    """Return what the catalog says of the rules of a finding, of those that are in it."""
+    specs = {spec.name: spec for spec in list_rule_specs("debugger")}
+    return [specs[name] for name in finding.rules if name in specs]
 
 
 def _circled(number: int) -> str:
@@ -172,12 +186,15 @@ def grid_picture(
     if detail.octaves and scale != "share" and cells.codes.size > _FEW_CELLS:
         cells = attrs.evolve(cells, codes=rounded(cells.codes, detail.octaves))
     wanted = set(named)
-    labels = []
+    labels: list[str] = []
+    rows: list[int] = []
     shared = len(shared_path(grid.tensors)) if len(grid.tensors) > 1 else 0
     for begin, end in itertools.pairwise(cells.row_edges):
         names = grid.tensors[begin:end]
         pointed = next((name for name in names if name in wanted), None)
-        labels.append(f"{pointed[shared:]} ◄" if pointed else names[0][shared:])
+        labels.append((pointed or names[0])[shared:])
+        if pointed:
+            rows.append(len(labels) - 1)
     title = title or f"{grid.measure.title} by layer"
     return heat_map(
         title,
@@ -185,6 +202,7 @@ def grid_picture(
         labels,
         scale,
         marks,
+        pointed=rows,
         notes=_notes(grid, cells, wanted),
         width=width,
         height=height,
@@ -205,7 +223,8 @@ def _notes(grid: LayerGrid, cells: ThinGrid, named: set[str]) -> dict[int, str]:
     at = int(np.argmax(broken.any(axis=0)))
     rows = np.flatnonzero(broken[:, at]).tolist()
     row = next((row for row in rows if grid.tensors[row] in named), rows[0])
-    text = f"✖ NaN or infinite from step {as_step(grid.steps[steps.start + at])}"
+    kind = "NaN" if np.isnan(grid.values[row, steps.start + at]) else "infinite"
+    text = f"✖ {kind} from step {as_step(grid.steps[steps.start + at])}"
     return {bisect_right(cells.row_edges, row) - 1: text}
 
 

@@ -19,6 +19,7 @@ from sagemaker_debug_ext.looking.views.parts import (
     grid_picture,
     loss_chart,
     marks_of,
+    rules_of,
     scale_for,
     sentence,
     window,
@@ -32,7 +33,7 @@ _STATES: Final = {"ended": "ended", "running": "running", "silent": "silent for 
 
 def verdict_view(content: Content) -> Element:
     """Return the first screen."""
-    worst = max(range(len(content.materials)), key=lambda n: (len(content.story.findings_of(n)), -n))
+    worst = content.worst
     order = [worst, *(n for n in range(len(content.materials)) if n != worst)]
     findings = content.story.findings_of(worst)
     first = findings[0] if findings else None
@@ -76,11 +77,17 @@ def _headline(content: Content, first: Finding | None) -> Child:
     cause, *rest = finding_sentence(first).parts
     where = _capitalised(rest)
     return [
-        element("h1", f"{mark} ", element("span", cause.text, class_="is-cause"), class_="wrong"),
+        element("h1", f"{mark} ", element("span", cause.text, class_="is-cause"), _observed(first), class_="wrong"),
         sentence(Sentence.of(*where, "."), class_="where"),
         element("p", first.meaning[:1].upper() + first.meaning[1:], ". Found by ", ", ".join(first.rules), "."),
         element("p", element("strong", "Try: "), first.advice, class_="advice") if first.advice else None,
     ]
+
+
+def _observed(finding: Finding) -> Child:
+    """Return what the first rule of a finding observes, in words; None if it is not a rule of the catalog."""
+    first = next((spec for spec in rules_of(finding) if spec.name == finding.rules[0]), None)
+    return None if first is None else element("small", " · ", first.doc.partition("\n")[0].rstrip("."))
 
 
 def _capitalised(parts: Sequence[Part]) -> list[Part]:
@@ -156,7 +163,10 @@ def _summary(content: Content) -> Element:
         failed = [rule.name for rule in story.rules if rule.state == "error"]
         parts.append(f"{evaluated} rules evaluated, {found} found something")
         if lacking:
-            parts += [f", {lacking} lacked tensors: ", element("a", "what to save", href="#rules")]
+            parts += [
+                f" · {lacking} more would need tensors that were not saved: ",
+                element("a", "which", href="#rules"),
+            ]
         if failed:
             parts.append(f" · failed: {', '.join(failed[:5])}")
     parts += [" · " + text for facts in story.trials for text in _troubles(facts)]

@@ -42,7 +42,7 @@ def ranks_picture(ranks: RankDeviations, detail: Detail, marks: Sequence[Mark] =
         [shortened(worker) for worker in ranks.workers],
         "start",
         marks,
-        reference="against the median worker",
+        reference="the median worker",
         label_width=110,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import stat
 
@@ -13,9 +14,12 @@ import pytest
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.looking import read_report, story_schema, tell_story, write_report
-from sagemaker_debug_ext.looking.report import ReportOptions
+from sagemaker_debug_ext.looking.material import Verdict, gather
+from sagemaker_debug_ext.looking.report import ReportOptions, render
+from sagemaker_debug_ext.looking.telling import tell
 from sagemaker_debug_ext.rules import Rule
 from sagemaker_debug_ext.rules.factory.creation import create_rule
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -95,6 +99,35 @@ def test_story_when_a_parameter_never_moved_then_from_the_first_step_on(tmp_path
     assert finding.tensors == ("net.b.weight",)
     assert finding.onset.step is None
     assert "from the first step on" in str(story.headline)
+
+
+@pytest.mark.parametrize(("sizes", "steady"), [((1, 1.5, 0.8), True), ((1, 1, 9), False), ((1, math.inf), False)])
+def test_story_when_few_steps_are_alike_then_from_the_first_step_on(tmp_path, sizes, steady):
+    """Found before any step can be called unusual, a value that was the same before has been so from the start."""
+    trial = SmallTrial(tmp_path / "job")
+    for step, size in enumerate(sizes):
+        trial.write(ModeKeys.TRAIN, step, {"gradient/net.a.weight": np.full((3, 2), size, "f4")})
+    trial.end()
+    opened = create_trial(str(tmp_path / "job"))
+    issue = Issue(rule="GradientDecay", step=len(sizes) - 1, tensors=("gradient/net.a.weight",))
+    story = tell([gather(opened, Verdict(statuses=(), issues=(issue,), explanations={}))])
+    assert ("from the first step on" in str(story.headline)) is steady
+
+
+def test_page_when_an_output_is_named_then_its_row_is_marked_and_the_verdict_stands_once(tmp_path):
+    """The picture beside the verdict shows the tensor of the verdict, though the rule evaluated gradients as well."""
+    trial = SmallTrial(tmp_path / "job")
+    for step in range(12):
+        value = np.full((3, 2), np.inf if step == 9 else 1, "f4")
+        trial.write(ModeKeys.TRAIN, step, {"gradient/net.a.weight": value, "net.a_output_0": value})
+    trial.end()
+    issue = Issue(rule="NonFiniteOrigin", step=9, tensors=("net.a_output_0", "gradient/net.a.weight"), advice="look")
+    material = gather(create_trial(str(tmp_path / "job")), Verdict(statuses=(), issues=(issue,), explanations={}))
+    text, story = render((material,), ReportOptions())
+    assert story.findings[0].evidence[0].tensors == ("net.a_output_0",)
+    assert text.count("net.a_output_0 ◄</text>") == 2  # on the first screen and below it
+    assert "✖ infinite from step 9" in text
+    assert text.count("Try: ") == 1
 
 
 def test_story_when_nothing_is_found_then_by_how_many_rules(sound):
