@@ -51,7 +51,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "FrozenParameters": {"patience": 10, "patience_running": 200},
     "GeneralizationGap": {"ratio_threshold": 0.5},
     "GradientDecay": {},
-    "GradientOutlier": {"factor": 100, "max_norm": 3000},
+    "GradientOutlier": {"factor": 100, "max_norm": 3000, "unless_harmless": True},
     "GradientsNotReset": {"patience": 8},
     "InitialLoss": {"factor": 4.5},
     "InitialWeights": {"max_gain": 12, "min_gain": 0.013},

@@ -1,4 +1,4 @@
-"""Verdicts that the further course of training can disprove: `ProvisionalIssues`.
+"""Verdicts that the further course of training can disprove: `ProvisionalIssues`, and `Aftermath` of single steps.
 
 Small weights, a large first step or units in their flat range look like faults at first, and some sound models overcome
 them. A sign that vanishes while the loss falls was none; a sign that stays, or a loss that does not fall, is one.
@@ -6,6 +6,7 @@ them. A sign that vanishes while the loss falls was none; a sign that stays, or 
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Mapping
 from typing import Final
@@ -16,6 +17,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     LOSSES,
     RollingWindow,
     as_loss,
+    is_final,
     is_training,
     loss_values,
     mean_loss,
@@ -27,6 +29,10 @@ WINDOW: Final = 5
 """Number of latest losses to average."""
 FALLEN: Final = 0.5
 """Fraction of its earlier level below which a loss shows that the model learns."""
+RISEN: Final = 2.0
+"""Ratio to its level before an issue above which a loss shows that the model has suffered."""
+MATTERS: Final = 0.1
+"""Fraction of its first level up to which a loss may rise."""
 FALLING: Final = 0.9
 """Fraction of its earlier level below which a loss may be on its way there."""
 
@@ -95,6 +101,75 @@ def has_learnt(view: StepView) -> bool:
         if before is not None and now is not None and 0 < now < FALLEN * before:
             return True
     return False
+
+
+@attrs.define
+class _Suspected:
+    issues: list[Issue]
+    before: dict[str, float]
+    after: dict[str, list[float]] = attrs.field(factory=dict)
+    num_steps: int = 0
+
+
+class Aftermath:
+    """Holds issues of single steps until the next ones show whether a loss has risen; drops those that did no harm.
+
+    A loss has risen if the mean of its values at the `WINDOW` TRAIN steps after an issue is more than twice that of the
+    steps before, and more than a tenth of its first level, or is not finite.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, list[float]] = {}
+        self._recent: dict[str, collections.deque[float]] = {}
+        self._held: list[_Suspected] = []
+
+    def settle(self, view: StepView, issues: list[Issue] | None, *, is_certain: bool = False) -> list[Issue] | None:
+        """Observe a step, and return the issues that hold by now; None if the rule had nothing to evaluate.
+
+        Args:
+            view: The step.
+            issues: What the rule has found at it.
+            is_certain: Whether they hold whatever follows.
+        """
+        losses = loss_values(view, LOSSES) if is_training(view) else {}
+        settled = self._settled_by(losses) if losses else []
+        if issues and not is_certain and self._recent:
+            before = {name: mean_loss(values) for name, values in self._recent.items()}
+            self._held.append(_Suspected(issues, before))
+            issues = []
+        for name, loss in losses.items():
+            first = self._first.setdefault(name, [])
+            if len(first) < WINDOW:
+                first.append(loss)
+            self._recent.setdefault(name, collections.deque(maxlen=WINDOW)).append(loss)
+        if self._held and any(is_final(view, name) for name in self._held[-1].before):
+            settled += self.take(is_ended=True)
+        return [*settled, *issues] if issues is not None else settled or None
+
+    def take(self, is_ended: bool) -> list[Issue]:
+        """Return the issues that are held, if the job has ended and the few losses that followed have risen."""
+        held, self._held = (self._held, []) if is_ended else ([], self._held)
+        return [issue for suspected in held if self._did_harm(suspected) for issue in suspected.issues]
+
+    def _settled_by(self, losses: Mapping[str, float]) -> list[Issue]:
+        """Add the losses of a step to those that follow the issues, and return the issues that hold by now."""
+        for suspected in self._held:
+            suspected.num_steps += 1
+            for name, loss in losses.items():
+                suspected.after.setdefault(name, []).append(loss)
+        due = [suspected for suspected in self._held if suspected.num_steps >= WINDOW]
+        self._held = [suspected for suspected in self._held if suspected.num_steps < WINDOW]
+        return [issue for suspected in due if self._did_harm(suspected) for issue in suspected.issues]
+
+    def _did_harm(self, suspected: _Suspected) -> bool:
+        """Return whether a loss is higher after an issue than before it; True if no loss was saved since."""
+        return not suspected.after or any(
+            not mean_loss(values) <= max(RISEN * suspected.before.get(name, math.inf), MATTERS * self._level(name))
+            for name, values in suspected.after.items()
+        )
+
+    def _level(self, name: str) -> float:
+        return abs(mean_loss(self._first[name]))
 
 
 class ProvisionalIssues:

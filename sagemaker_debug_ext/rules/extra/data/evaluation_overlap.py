@@ -20,6 +20,8 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_SAMPLES: Final = 32
+NEARLY_ALL: Final = 0.9
+"""Fraction of the training samples above which they are evaluated on purpose, where new samples are, too."""
 FEW: Final = 2
 """Number of distinct batches that proves that there is more than one."""
 SURE: Final = 1.5
@@ -59,7 +61,8 @@ class EvaluationOverlap(TensorRule):
 
     An evaluation counts once training goes on after it, because decisions about the training may follow from it. An
     evaluation at the end, as of the error on the training data, does not fire. Neither does one of the batch of the
-    training step before or after it, which shows how training proceeds.
+    training step before or after it, or one of all training data beside new samples, both of which show how training
+    proceeds.
 
     Samples of integers, such as short sentences, may be equal by chance. Training batches contain each sample once, so
     equal samples within them show how likely that is. If there are any, the rule fires only if the percentage beyond
@@ -153,6 +156,8 @@ class EvaluationOverlap(TensorRule):
                 evaluated.update(samples)
                 known.update(trained.intersection(samples))
         if len(evaluated) < MIN_SAMPLES:
+            return None
+        if len(evaluated) - len(known) >= MIN_SAMPLES and len(known) >= NEARLY_ALL * len(trained):
             return None
         share = 100 * len(known) / len(evaluated)
         by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.recovery import Aftermath
 from sagemaker_debug_ext.rules.inference.training import (
+    LOSSES,
     RollingWindow,
     is_training,
     loss_reduction_size,
     loss_scale,
 )
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -35,6 +38,9 @@ class GradientOutlier(TensorRule):
         window: Number of previous norms to compare with; 20 when not given.
         factor: Largest ratio of a norm to its usual value; 50 when not given.
         max_norm: Largest norm of a gradient; 1000 when not given.
+        unless_harmless: Whether to drop an unusual norm below `max_norm` after which no loss rises: the next five
+            losses are on average at most twice as high as the five before, or below a tenth of the first ones; False
+            when not given.
 
     Source:
         Exploding gradients and clipping them by norm: Pascanu, Mikolov and Bengio, On the Difficulty of Training
@@ -46,7 +52,6 @@ class GradientOutlier(TensorRule):
     """
 
     spec_name = "GradientOutlier"
-    has_per_tensor_state = True
     advice = (
         "Clip gradients by their norm, scale inputs and targets, or lower the learning rate. In recurrent "
         "networks, shorten the sequences or use gated cells."
@@ -56,9 +61,28 @@ class GradientOutlier(TensorRule):
     def configure(self) -> None:
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
+        self._aftermath = Aftermath()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        return (TensorRequirement("gradients", self.selection),)
+        gradients = TensorRequirement("gradients", self.selection)
+        if not self.parameters["unless_harmless"]:
+            return (gradients,)
+        return gradients, TensorRequirement("losses", LOSSES, is_required=False)
+
+    def looks_at(self) -> tuple[Selection, ...]:
+        return tuple(need.selection for need in self.needs())
+
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if gradients are too large, once the losses that follow show that it matters."""
+        issues = super().evaluate(view)
+        if not self.parameters["unless_harmless"]:
+            return issues
+        largest = max((issue.value or 0.0 for issue in issues or ()), default=0.0)
+        return self._aftermath.settle(view, issues, is_certain=largest > self.parameters["max_norm"])
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issues that are held, if no more steps will follow."""
+        return self._aftermath.take(self.base_trial.loaded_all_steps)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the norm of a gradient."""

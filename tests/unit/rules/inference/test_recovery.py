@@ -96,3 +96,30 @@ def test_issue_when_losses_were_not_saved_then_holds(run_rule):
     """Nothing disproves it."""
     steps = {(TRAIN, step): {"fc_output_0": SAME if step < 10 else VARIED} for step in range(NUM_STEPS)}
     assert fired_at(run_rule("ActivationCollapse", steps, patience_running=100)) == [2]
+
+
+@pytest.mark.parametrize(
+    ("after", "fired"),
+    [
+        ([1.0] * 9, []),
+        ([2.5] * 9, [25]),
+        ([9.0, *[1.0] * 8], [25]),  # on average of the next five
+        ([2.5], [25]),  # the end of the job decides
+        ([1.0], []),
+        ([], [25]),  # nothing shows that it was harmless
+        ([np.nan] * 9, [25]),
+    ],
+)
+def test_gradient_outlier_when_no_loss_rises_then_is_dropped(run_rule, after, fired):
+    """A hard sample gives a large gradient, which matters if the model gets worse by it."""
+    norms, losses = [0.5] * 25 + [90.0] + [0.5] * len(after), [5.0] * 5 + [1.0] * 21 + after
+    steps = steps_of({"gradient/w": np.full(1, size), "loss": loss} for size, loss in zip(norms, losses, strict=True))
+    assert fired_at(run_rule("GradientOutlier", steps, unless_harmless=True)) == fired
+    assert fired_at(run_rule("GradientOutlier", steps)) == [25]
+
+
+@pytest.mark.parametrize(("size", "fired"), [(90.0, []), (2000.0, [25])])
+def test_gradient_when_beyond_all_bounds_then_is_no_matter_of_losses(run_rule, size, fired):
+    """Above `max_norm`, an issue comes at once."""
+    steps = steps_of({"gradient/w": np.full(1, size if step == 25 else 0.5), "loss": 1.0} for step in range(40))
+    assert fired_at(run_rule("GradientOutlier", steps, unless_harmless=True)) == fired
