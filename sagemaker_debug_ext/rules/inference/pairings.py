@@ -46,6 +46,8 @@ CUTTING: Final = frozenset({"relu", "relu6", "softmax", "sigmoid", "hard_sigmoid
 MOST_OUT_OF_REACH: Final = 0.1
 """Fraction of targets that may be outside the range of an activation, because targets may be rescaled later."""
 MOST_NO_YES_OR_NO: Final = 0.02
+LEAST_WITH_SEVERAL: Final = 0.02
+"""Fraction of samples with several classes above which these are no mistake of single labels."""
 DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 before its activation"
 """Text of the pairing in which the loss is not at fault."""
 
@@ -117,6 +119,15 @@ class Output:
         if values.ndim != 2 or values.shape[1] < 3:
             return False
         return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
+
+    @property
+    def has_several_classes(self) -> bool:
+        """Whether targets are vectors of 0 and 1, in many of which several classes are right."""
+        values = to_float64(self.targets)
+        axis = 1 if self.loss == "CrossEntropyLoss" else -1  # PyTorch has the classes there
+        if values.ndim < 2 or values.shape[axis] != self.units or not np.all((values == 0) | (values == 1)):
+            return False
+        return float(np.mean(values.sum(axis=axis) > 1)) > LEAST_WITH_SEVERAL
 
 
 def adds_up_over_samples(answers: Array, *, of_logarithms: bool = False) -> bool:
@@ -206,6 +217,10 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
     Pairing(
         "the targets are classes, one-hot, and the loss and the plain output are of quantities",
         lambda output: output.loss in DIFFERENCES and output.activation == "linear" and output.has_one_hot_targets,
+    ),
+    Pairing(
+        "samples have several classes, and a softmax makes only one probable; use sigmoid and binary cross entropy",
+        lambda output: output.loss in CLASSES and output.has_several_classes,
     ),
     Pairing(
         DROPPED_ANSWERS,

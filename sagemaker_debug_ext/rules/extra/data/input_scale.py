@@ -14,7 +14,7 @@ from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_lo
 from sagemaker_debug_ext.rules.inference.training import StreakCounter
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
-from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 MATTERS: Final = 0.75
@@ -65,9 +65,10 @@ def comes_near(view: StepView, targets: str, limit: float) -> bool:
 class InputScale(TensorRule):
     """Inputs of the model are far from the scale that networks are initialised for.
 
-    Checks floating-point inputs at every saved step of every mode. The rule fires if their root mean square is above
-    `max_scale` or below `min_scale` at `patience` consecutive saved steps. Inputs are skipped if layers were saved and
-    none with a weight matrix takes them unchanged: the model then scales them itself, for example by a normalisation.
+    Checks floating-point inputs at TRAIN steps, or at all steps if the trial has no TRAIN steps; EvaluationMismatch is
+    about those of evaluation. The rule fires if their root mean square is above `max_scale` or below `min_scale` at
+    `patience` consecutive saved steps. Inputs are skipped if layers were saved and none with a weight matrix takes them
+    unchanged: the model then scales them itself, for example by a normalisation.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -105,6 +106,8 @@ class InputScale(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the root mean square of an input."""
+        if view.step_in(train_or_all(view)) is None:
+            return None
         is_target = name in view.selected(self._targets)
         scale = view.statistic(name, scale_of_targets if is_target else largest_scale)
         if scale is None:

@@ -14,6 +14,7 @@ RANDOM = np.random.default_rng(0)
 CLASS_INDICES = RANDOM.integers(0, 3, (32, 1))
 ONE_HOT = np.eye(3)[CLASS_INDICES[:, 0]]
 YES_NO = RANDOM.integers(0, 2, (32, 1)).astype(np.float64)
+MULTI_HOT = np.maximum(ONE_HOT, np.roll(ONE_HOT, 1, axis=0))
 SIGNED = RANDOM.normal(size=(32, 1))
 LARGE = RANDOM.uniform(3, 100, (32, 1))
 SHARES = RANDOM.uniform(0, 1, (32, 1))
@@ -27,6 +28,8 @@ SOUND = [
     ("binary_crossentropy", True, "linear", 1, YES_NO),
     ("binary_crossentropy", False, "sigmoid", 3, ONE_HOT),
     ("binary_crossentropy", False, "sigmoid", 1, SHARES),
+    ("binary_crossentropy", False, "sigmoid", 3, MULTI_HOT),
+    ("BCEWithLogitsLoss", True, "linear", 3, MULTI_HOT),
     ("mean_squared_error", False, "linear", 1, LARGE),
     ("mean_squared_error", False, "relu", 1, LARGE),
     ("mean_squared_error", False, "sigmoid", 1, SHARES),
@@ -50,6 +53,9 @@ FAULTY = [
     ("mean_squared_error", False, "softmax", 1, SIGNED, "single unit is always 1"),
     ("binary_crossentropy", False, "softmax", 1, YES_NO, "single unit is always 1"),
     ("categorical_crossentropy", False, "sigmoid", 1, YES_NO, "always 0"),
+    ("categorical_crossentropy", False, "softmax", 3, MULTI_HOT, "several classes"),
+    ("categorical_crossentropy", True, "linear", 3, MULTI_HOT, "several classes"),
+    ("CrossEntropyLoss", True, "linear", 3, MULTI_HOT, "several classes"),
     ("binary_crossentropy", False, "sigmoid", 1, SIGNED, "targets from 0 to 1"),
     ("binary_crossentropy", True, "linear", 1, LARGE, "targets from 0 to 1"),
     ("binary_crossentropy", False, "sigmoid", 1, CLASS_INDICES, "targets from 0 to 1"),

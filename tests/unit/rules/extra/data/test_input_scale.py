@@ -8,7 +8,7 @@ import pytest
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING, placeholder
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
+from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 
@@ -85,3 +85,11 @@ def test_inputs_that_another_model_makes_are_no_data(run_rule, monkeypatch, fed,
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", fed_models=fed))
     tensors = {"Encoder_input_0": RNG.normal(size=(9, 4)), "Decoder_input_0": 1e4 * RNG.normal(size=(9, 4))}
     assert bool(run_rule("InputScale", steps_of([tensors] * 3))) == fires
+
+
+@pytest.mark.parametrize(("mode", "fires"), [(TRAIN, True), (EVAL, False)])
+def test_inputs_of_evaluation_are_a_matter_of_their_own_rule(run_rule, mode, fires):
+    """Training on scaled inputs is sound, whatever the model is evaluated on."""
+    large = steps_of([{"Net_input_0": 1e4 * RNG.normal(size=(9, 4))}] * 5, mode)
+    small = steps_of([{"Net_input_0": RNG.normal(size=(9, 4))}] * 5, EVAL if mode is TRAIN else TRAIN)
+    assert bool(run_rule("InputScale", {**small, **large})) == fires
