@@ -15,6 +15,12 @@ def as_number(value: float) -> str:
     return f"{value:.0f}" if "e" in text else text
 
 
+def as_tick(value: float) -> str:
+    """Return a round number as short as it can be, as ``0.5`` or ``-2e-4``."""
+    mantissa, e, power = as_number(value).partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}" if e else mantissa
+
+
 def as_step(step: int) -> str:
     """Return a step or a count with thin spaces between groups of three digits."""
     return f"{step:,}".replace(",", "\u2009")

@@ -29,7 +29,7 @@ def find_parting(first: Material, second: Material, numbers: tuple[int, int]) ->
     earliest: tuple[int, str, str] | None = None
     for measure, tensors, steps, ratios in _ratios(first, second):
         num_compared = max(num_compared, len(tensors))
-        found = _first_lasting(np.abs(ratios) > _OCTAVES, ratios)
+        found = first_lasting(np.abs(ratios) > _OCTAVES, ratios)
         if found is not None:
             row, column = found
             if earliest is None or steps[column] < earliest[0]:
@@ -75,7 +75,7 @@ def _log_ratio(one: Floats, other: Floats) -> Floats:
     return np.where(broken, np.inf, np.nan_to_num(ratios, nan=0.0, posinf=0.0, neginf=0.0))
 
 
-def _first_lasting(apart: Flags, ratios: Floats) -> tuple[int, int] | None:
+def first_lasting(apart: Flags, ratios: Floats) -> tuple[int, int] | None:
     """Return row and column of the first three flags in a row; of rows that are equally early, the one farthest off."""
     if apart.shape[1] < _STEPS:
         return None

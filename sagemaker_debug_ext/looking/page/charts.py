@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.looking.numbers import as_number, as_step
+from sagemaker_debug_ext.looking.numbers import as_number, as_step, as_tick
 from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
 from sagemaker_debug_ext.looking.page.folding import AS_TABLE, Folding
 from sagemaker_debug_ext.looking.page.legend import legend, line_sample
@@ -66,6 +66,7 @@ def line_chart(
     marks: Sequence[Mark] = (),
     *,
     limit: float | None = None,
+    along: str = "step",
     width: int = 620,
     height: int = 230,
     folding: Folding | None = None,
@@ -77,6 +78,7 @@ def line_chart(
         lines: The lines.
         marks: Steps to mark.
         limit: A value to draw as a dashed line.
+        along: What the horizontal axis counts.
         width: Width in pixels.
         height: Height in pixels.
         folding: How the numbers follow as a folded table; None for no table.
@@ -97,7 +99,7 @@ def line_chart(
     picture = element(
         "svg",
         element("title", title),
-        _axes(x, y, width, height),
+        _axes(x, y, width, height, along),
         [_limit_line(value, x, y) for value in inside],
         plot_area(
             x,
@@ -148,17 +150,17 @@ def _in_words(title: str, lines: Sequence[Line]) -> str:
     return f"{title}. {'; '.join(parts)}"
 
 
-def _axes(x: Scale, y: Scale, width: int, height: int) -> Child:
+def _axes(x: Scale, y: Scale, width: int, height: int, along: str) -> Child:
     bottom = height - _BOTTOM
     return [
         [
             [
                 element("line", x1=_LEFT, x2=width - _RIGHT, y1=y.place(tick), y2=y.place(tick), class_="grid"),
-                element("text", as_number(tick), x=_LEFT - 6, y=y.place(tick) + 4, text_anchor="end"),
+                element("text", as_tick(tick), x=_LEFT - 6, y=y.place(tick) + 4, text_anchor="end"),
             ]
             for tick in y.ticks(5)
         ],
-        step_axis(x, bottom),
+        step_axis(x, bottom, along),
     ]
 
 
@@ -178,12 +180,12 @@ def plot_area(x: Scale, top: float, bottom: float, *drawn: Child) -> Element:
     )
 
 
-def step_axis(x: Scale, bottom: float) -> Child:
+def step_axis(x: Scale, bottom: float, along: str = "step") -> Child:
     """Return the ticks of an axis of steps, below `bottom`."""
     ticks = [tick for tick in x.ticks(6) if tick == int(tick)]
     return [
         element("line", x1=x.begin, x2=x.end, y1=bottom, y2=bottom, class_="axis"),
-        element("text", "step", x=x.begin - 26, y=bottom + 17, text_anchor="end"),
+        element("text", along, x=x.begin - 26, y=bottom + 17, text_anchor="end"),
         element(
             "g",
             [

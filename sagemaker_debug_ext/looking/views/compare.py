@@ -24,7 +24,7 @@ def compare_view(content: Content) -> Child:
     shared = [
         name for name in content.materials[0].measures.grids if all(name in m.measures.grids for m in content.materials)
     ]
-    pictures: list[Child] = [loss_chart(content, range(len(content.materials)), marks)]
+    pictures: list[Child] = []
     for name in shared[:2]:
         for number, material in enumerate(content.materials):
             grid = material.measures.grids[name]
@@ -36,6 +36,7 @@ def compare_view(content: Content) -> Child:
         "section",
         element("h2", "Compare"),
         element("ul", [element("li", parting_sentence(parting)) for parting in partings]),
+        element("div", loss_chart(content, range(len(content.materials)), marks), class_="pair"),
         element("div", pictures, class_="pair"),
         id="compare",
     )

@@ -55,7 +55,7 @@ def _of_trial(content: Content, material: Material) -> Child:
         charts += _classification(report["classification"], detail)
     if "regression" in report:
         charts += _regression(report["regression"], detail)
-    charts += [_importance_course(material, kind, detail) for kind in report["feature_importance"]]
+    charts += [importance_course(material, kind, detail) for kind in report["feature_importance"]]
     return [
         element("p", f"{as_step(report['num_steps'])} saved rounds", _task(report), "."),
         element("div", charts, class_="pair"),
@@ -71,7 +71,9 @@ def _task(report: Mapping[str, Any]) -> Child:
     return ["; the model does ", element("strong", report["task"])] if "task" in report else None
 
 
-def _lines(title: str, courses: Mapping[str, Sequence[Sequence[float]]], detail: Detail) -> Element | None:
+def _lines(
+    title: str, courses: Mapping[str, Sequence[Sequence[float]]], detail: Detail, along: str = "round"
+) -> Element | None:
     """Return a line for each course of pairs of round and number."""
     lines = [
         Line(
@@ -82,7 +84,7 @@ def _lines(title: str, courses: Mapping[str, Sequence[Sequence[float]]], detail:
         for number, (name, course) in enumerate(courses.items())
         if course
     ]
-    return line_chart(title, lines, folding=detail.tables) if lines else None
+    return line_chart(title, lines, along=along, folding=detail.tables) if lines else None
 
 
 def _classification(found: Mapping[str, Any], detail: Detail) -> list[Child]:
@@ -111,7 +113,7 @@ def _classification(found: Mapping[str, Any], detail: Detail) -> list[Child]:
         pairs = zip(roc["false_positive_rate"], roc["true_positive_rate"], strict=True)
         course = [[100 * false, 100 * true] for false, true in pairs]
         title = f"ROC curve, area {roc['area']:.4f}: % of positives found, over % of negatives taken for positives"
-        charts.append(_lines(title, {"ROC": course}, detail))
+        charts.append(_lines(title, {"ROC": course}, detail, "%"))
     return charts
 
 
@@ -133,8 +135,8 @@ def _regression(found: Mapping[str, Any], detail: Detail) -> list[Child]:
     ]
 
 
-def _importance_course(material: Material, kind: str, detail: Detail) -> Element | None:
-    """Return the importance of the most important features over the rounds."""
+def importance_course(material: Material, kind: str, detail: Detail) -> Element | None:
+    """Return the importance of the most important features over the rounds; None if it was not saved."""
     prefix = f"feature_importance/{kind}/"
     courses = {}
     for name in material.trial.tensor_names():

@@ -24,6 +24,7 @@ from sagemaker_debug_ext.looking.views.parts import (
     sentence,
     window,
 )
+from sagemaker_debug_ext.looking.views.trees import importance_course
 from sagemaker_debug_ext.looking.views.workers import ranks_picture
 
 _ROWS: Final = 16
@@ -79,6 +80,7 @@ def _headline(content: Content, first: Finding | None) -> Child:
     return [
         element("h1", f"{mark} ", element("span", cause.text, class_="is-cause"), _observed(first), class_="wrong"),
         sentence(Sentence.of(*where, "."), class_="where"),
+        element("p", first.issues[0].message) if _is_of_ranks(first) else None,
         element("p", first.meaning[:1].upper() + first.meaning[1:], ". Found by ", ", ".join(first.rules), "."),
         element("p", element("strong", "Try: "), first.advice, class_="advice") if first.advice else None,
     ]
@@ -127,6 +129,8 @@ def _pictures(content: Content, number: int, first: Finding | None) -> Element:
         "p", "No gradient, weight or layer output was saved: save one of them to see layers.", class_="quiet"
     )
     loss = loss_chart(attrs.evolve(content, detail=attrs.evolve(content.detail, has_tables=False)), trials, marks)
+    if picture is None and content.is_whole:  # it is read anew each time, which a live page cannot
+        picture = importance_course(material, "gain", attrs.evolve(content.detail, has_tables=False))
     return element("div", loss or empty, picture or none, class_="pair")
 
 
@@ -160,6 +164,7 @@ def _summary(content: Content) -> Element:
         evaluated = sum(rule.state in ("found", "nothing found") for rule in story.rules)
         found = sum(rule.state == "found" for rule in story.rules)
         lacking = sum(rule.state == "lacks tensors" for rule in story.rules)
+        idle = sum(rule.state == "nothing to evaluate" for rule in story.rules)
         failed = [rule.name for rule in story.rules if rule.state == "error"]
         parts.append(f"{evaluated} rules evaluated, {found} found something")
         if lacking:
@@ -167,6 +172,8 @@ def _summary(content: Content) -> Element:
                 f" · {lacking} more would need tensors that were not saved: ",
                 element("a", "which", href="#rules"),
             ]
+        if idle:
+            parts.append(f" · {idle} had nothing to evaluate")
         if failed:
             parts.append(f" · failed: {', '.join(failed[:5])}")
     parts += [" · " + text for facts in story.trials for text in _troubles(facts)]

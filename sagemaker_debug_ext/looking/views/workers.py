@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from sagemaker_debug_ext.looking.codes import encode_octaves
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import Mark, table
 from sagemaker_debug_ext.looking.page.heatmap import heat_map
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
+from sagemaker_debug_ext.looking.parting import first_lasting
 from sagemaker_debug_ext.looking.ranks import RankDeviations
 from sagemaker_debug_ext.looking.thinning import thin_grid
 from sagemaker_debug_ext.looking.views.parts import Content, Detail, marks_of
@@ -35,7 +34,7 @@ def ranks_picture(ranks: RankDeviations, detail: Detail, marks: Sequence[Mark] =
     """Return the deviation of each worker over the steps."""
     codes = encode_octaves(ranks.octaves, ranks.saved)
     cells = thin_grid(codes, ranks.steps, detail.rows, detail.columns)
-    title = f"largest deviation of a worker from the median worker, {ranks.measure}"
+    title = f"largest deviation of each worker, {ranks.measure}"
     return heat_map(
         title,
         cells,
@@ -51,12 +50,8 @@ def _table(ranks: RankDeviations) -> Element:
     rows = []
     for number, worker in enumerate(ranks.workers):
         octaves = ranks.octaves[number]
-        parts = np.flatnonzero(octaves > _PARTS_OCTAVES)
-        where = (
-            f"parts at step {as_step(ranks.steps[int(parts[0])])}, {shortened(ranks.tensors[number])}"
-            if len(parts)
-            else ""
-        )
+        parts = first_lasting(octaves[None] > _PARTS_OCTAVES, octaves[None])
+        where = f"parts at step {as_step(ranks.steps[parts[1]])}, {shortened(ranks.tensors[number])}" if parts else ""
         last = ranks.last_steps[number]
         behind = max(ranks.last_steps) - last
         rows.append(

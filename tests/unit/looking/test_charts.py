@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.looking.numbers import as_number, as_step
+from sagemaker_debug_ext.looking.numbers import as_number, as_step, as_tick
 from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
 from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
 from sagemaker_debug_ext.looking.thinning import thin_curve
@@ -76,3 +76,9 @@ def test_line_chart_when_marks_are_close_then_both_texts_are_there_beside_each_o
     texts = re.findall(r'<text x="([\d.]+)"[^>]*>(since 91|found 93)</text>', picture)
     (first, _), (second, _) = texts
     assert float(second) - float(first) > 6.5 * len("since 91")
+
+
+@pytest.mark.parametrize(("tick", "text"), [(-1e-4, "-1e-4"), (1.5e5, "1.5e5"), (200_000, "2e5"), (20, "20"), (0, "0")])
+def test_tick_when_large_or_small_then_short_enough_for_its_margin(tick, text):
+    """A round number has no digits that say nothing."""
+    assert as_tick(tick) == text

@@ -200,6 +200,7 @@ def test_story_when_one_worker_parts_or_falls_silent_then_it_is_named(tmp_path):
     text = path.read_text()
     assert "worker_5 silent since step 20" in text
     assert re.search(rf"worker_3</td>.*parts at step 10, gradient/{LAYERS[1]}", text)
+    assert text.count("parts at step") == 1
 
 
 def test_report_when_written_then_it_holds_its_story_and_asks_nothing_of_the_network(broken, tmp_path):
