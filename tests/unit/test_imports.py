@@ -15,7 +15,19 @@ import pytest
 import sagemaker_debug_ext
 
 PACKAGE = Path(sagemaker_debug_ext.__file__).parent
-HEAVY = {"numpy", "botocore", "boto3", "jsonschema", "sagemaker", "torch", "tensorflow", "mxnet", "xgboost", "pandas"}
+FACES = {"matplotlib", "starlette", "uvicorn", "textual", "rich"}
+HEAVY = {
+    "numpy",
+    "botocore",
+    "boto3",
+    "jsonschema",
+    "sagemaker",
+    "torch",
+    "tensorflow",
+    "mxnet",
+    "xgboost",
+    "pandas",
+} | FACES
 
 
 def modules_after(statement: str) -> list[str]:

@@ -21,6 +21,7 @@ from sagemaker_debug_ext.errors import (
     StorageError,
     TrialNotFoundError,
 )
+from sagemaker_debug_ext.looking import write_report
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
 from sagemaker_debug_ext.store.format.keys import event_key, index_key
@@ -104,6 +105,16 @@ def big_trial(tmp_path, bucket, upload):
     trial.end()
     upload(tmp_path / "trial", bucket, "t")
     return f"s3://{bucket}/t", tmp_path / "trial"
+
+
+def test_report_when_on_s3_then_rules_and_pictures_read_each_object_once(big_trial, proxy, options, tmp_path):
+    """All rules share what they read, and so do all pictures; histograms are of ten more ranges at most."""
+    url, _ = big_trial
+    for rules, num_readings in (([None], 1), (None, 2)):
+        proxy.reset()
+        story = write_report([create_trial(url, s3=options)], tmp_path / "report.html", rules)
+        assert story.coverage.num_read == (60,)
+        assert proxy.counts["GET"] <= 60 + 2 + num_readings * 60 + 10
 
 
 def test_trial_when_opened_and_read_then_costs_a_request_for_each_object(big_trial, proxy, options):

@@ -18,6 +18,7 @@ from sagemaker_debug_ext.looking.material import Verdict, gather
 from sagemaker_debug_ext.looking.report import ReportOptions, render
 from sagemaker_debug_ext.looking.telling import tell
 from sagemaker_debug_ext.rules import Rule
+from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.factory.creation import create_rule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.testing.trials import SmallTrial
@@ -141,6 +142,30 @@ def test_story_when_nothing_is_found_then_by_how_many_rules(sound):
     assert not story.findings
     assert any(rule.state == "lacks tensors" and rule.details for rule in story.rules)
     valid(story)
+
+
+def test_page_when_nothing_is_found_then_what_had_nothing_to_evaluate_is_counted_and_named(sound, tmp_path):
+    """The first screen counts them, and the table of rules names each."""
+    story = write_report([sound], tmp_path / "report.html")
+    text = re.sub(r"<[^>]*>", " ", (tmp_path / "report.html").read_text())
+    for state, words in (
+        ("lacks tensors", "more would need tensors"),
+        ("nothing to evaluate", "had nothing to evaluate"),
+    ):
+        names = [rule.name for rule in story.rules if rule.state == state]
+        assert f"{len(names)} {words}" in text
+        assert all(name in text for name in names)
+
+
+def test_story_when_issues_have_causes_then_the_findings_are_those_causes_in_their_order(sound):
+    """The page does not judge by itself: the headline is the likeliest cause."""
+    names = ("NoSkill", "GradientDecay", "DeadRelu", "LearningRateTooHigh", "InputScale", "Overfit")
+    issues = tuple(Issue(rule=name, step=10 + place) for place, name in enumerate(names))
+    story = tell([gather(sound, Verdict(statuses=(), issues=issues, explanations={}))])
+    causes = [cause.name for cause in likely_causes(issues)]
+    assert len(causes) == len(names)
+    assert [finding.cause for finding in story.findings] == causes
+    assert str(story.headline).startswith(causes[0].capitalize())
 
 
 def test_story_when_no_rule_is_run_then_nothing_was_evaluated(sound):
@@ -269,12 +294,13 @@ def test_report_when_the_trial_is_wide_then_it_keeps_its_size_and_says_so(tmp_pa
 
 
 def test_report_when_data_were_saved_then_no_sample_of_them_is_on_the_page(tmp_path):
-    """Images appear only if they are asked for."""
-    trial = SmallTrial(tmp_path / "trial", collections={"inputs": ["_input_0"]})
+    """Images appear only if they are asked for, and the bytes of a marked one and a marked token occur nowhere."""
+    trial = SmallTrial(tmp_path / "trial", collections={"inputs": ["_input_"]})
+    tokens = np.full((2, 5), 48611)
     image = np.zeros((2, 1, 8, 8), "f4")
     image[:, :, 2:4] = 1
     for step in range(3):
-        trial.write(ModeKeys.TRAIN, step, {"Net_input_0": image})
+        trial.write(ModeKeys.TRAIN, step, {"Net_input_0": image, "Net_input_1": tokens})
     trial.end()
     opened = create_trial(str(tmp_path / "trial"))
     for samples in (0, 2):
@@ -283,6 +309,9 @@ def test_report_when_data_were_saved_then_no_sample_of_them_is_on_the_page(tmp_p
     assert without.count("<img ") == 0
     assert "it holds no sample of the data" in without
     assert with_samples.count("<img ") == 2
+    shown = re.findall(r'<img [^>]*src="data:image/png;base64,([^"]*)"', with_samples)
+    assert len(shown) == 2
+    assert not any(mark in without for mark in (*shown, "48611"))
 
 
 def test_report_when_nothing_was_saved_then_it_says_so(tmp_path):
