@@ -8,9 +8,10 @@ attributes of the same name. Errors are picklable because rules may run in worke
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -95,11 +96,22 @@ class ConflictingSettingsError(SMDebugValueError, RuntimeError):
 
 
 class ProfilingTypeError(SMDebugTypeError, AssertionError):
-    """A setting of the framework metrics has the wrong type; the SageMaker SDK raises `AssertionError` for it."""
+    """A setting of the profiler has the wrong type; the SageMaker SDK raises `AssertionError` for it."""
 
 
 class ProfilingValueError(SMDebugValueError, AssertionError):
-    """A setting of the framework metrics is not allowed; the SageMaker SDK raises `AssertionError` for it."""
+    """A setting of the profiler is not allowed; the SageMaker SDK raises `AssertionError` for it."""
+
+
+@contextlib.contextmanager
+def profiling_errors() -> Iterator[None]:
+    """Raise `ProfilingTypeError` and `ProfilingValueError` for the errors of settings."""
+    try:
+        yield
+    except SMDebugTypeError as error:
+        raise ProfilingTypeError(*error.args) from error
+    except SMDebugValueError as error:
+        raise ProfilingValueError(*error.args) from error
 
 
 class SMDebugNotImplementedError(DebugExtError, NotImplementedError):

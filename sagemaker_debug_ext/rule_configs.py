@@ -32,7 +32,7 @@ from sagemaker_debug_ext.config.rules import (
     ProfilerRule,
     processing_rule,
 )
-from sagemaker_debug_ext.errors import did_you_mean
+from sagemaker_debug_ext.errors import did_you_mean, profiling_errors
 
 __all__ = [
     # debugger rules
@@ -143,7 +143,8 @@ class ProfilerRuleConfig:
         self._set(bound.arguments)
 
     def _set(self, parameters: dict[str, Any]) -> None:
-        self.spec.check_parameters(parameters)
+        with profiling_errors():
+            self.spec.check_parameters(parameters)
         self.rule_name = self.spec.name
         self.rule_parameters = {**parameters, "rule_to_invoke": self.spec.name}
 

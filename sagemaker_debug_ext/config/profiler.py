@@ -7,10 +7,8 @@ metrics for every job whose profiler is on.
 from __future__ import annotations
 
 import enum
-import functools
 import re
 import warnings
-from collections.abc import Callable
 from types import NoneType
 from typing import Any, ClassVar, Final
 
@@ -31,10 +29,9 @@ from sagemaker_debug_ext.config._fields import (
 from sagemaker_debug_ext.config.rules import PROCESSING_INSTANCE_TYPE, PROCESSING_VOLUME_SIZE_IN_GB
 from sagemaker_debug_ext.errors import (
     DebugExtWarning,
-    ProfilingTypeError,
     ProfilingValueError,
-    SMDebugTypeError,
     SMDebugValueError,
+    profiling_errors,
 )
 
 SYSTEM_MONITOR_INTERVALS_MILLIS: Final = (100, 200, 500, 1000, 5000, 60000)
@@ -79,20 +76,9 @@ class ErrorMessages(enum.Enum):
 
 def _raise_assertions(kind: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:  # noqa: ARG001
     """Let the validators of a class raise errors that `except AssertionError` catches, as it does with the SDK."""
-    return [field.evolve(validator=_with_assertion(field.validator)) if field.validator else field for field in fields]
-
-
-def _with_assertion(validator: Callable[..., object]) -> Callable[..., object]:
-    @functools.wraps(validator)
-    def check(*arguments: object) -> None:
-        try:
-            validator(*arguments)
-        except SMDebugTypeError as error:
-            raise ProfilingTypeError(*error.args) from error
-        except SMDebugValueError as error:
-            raise ProfilingValueError(*error.args) from error
-
-    return check
+    return [
+        field.evolve(validator=profiling_errors()(field.validator)) if field.validator else field for field in fields
+    ]
 
 
 def _is_unix_time(instance: object, attribute: attrs.Attribute[Any], value: int | None) -> None:
