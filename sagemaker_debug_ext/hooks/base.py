@@ -396,9 +396,12 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._watcher.move()
         self._attach_to_process()
 
+    def _is_left_to_child(self) -> bool:
+        """Return whether a forked child writes the trial in place of this process."""
+        return bool(self._lifecycle.has_moved) and self._is_unused()
+
     def _leave_to_child(self) -> None:
-        """Switch off an unused hook whose trial a forked child has written."""
-        if self._lifecycle.has_moved and self._is_unused():
+        if self._is_left_to_child():
             self._lifecycle.is_off = True
 
     def _make_plan(self) -> SavePlan:
@@ -408,7 +411,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
 
     def _settle(self) -> bool:
         """Write all complete steps for a reader on the thread that trains; return whether this process writes."""
-        is_bystander = self._role.is_helper or (self._lifecycle.is_off and self.failure is None)
+        is_off = self._lifecycle.is_off and self.failure is None
+        is_bystander = self._role.is_helper or is_off or self._is_left_to_child()
         if not is_bystander and self._lifecycle.is_active():
             self._write_complete_steps()
         return not is_bystander

@@ -135,6 +135,17 @@ def test_settle_own_when_forked_then_the_child_does_not_write(make_hook):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_settle_own_when_a_forked_child_trains_then_the_parent_does_not_write(make_hook):
+    """It waits for what the child will write."""
+    hook = make_hook()
+    child = os.fork()
+    if child == 0:
+        hook.run_step({"loss": np.float64(1)})
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert not open_writers.settle_own(hook.out_dir)
+
+
 def test_settle_own_when_saving_was_switched_off_by_an_error_then_still_true(make_hook, failing_backend, caplog):
     """No step comes any more, and no end before the hook is closed."""
     hook = make_hook(failing_backend(0))
