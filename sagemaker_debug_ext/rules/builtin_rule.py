@@ -15,12 +15,12 @@ import numpy as np
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation, NoVerdict
 from sagemaker_debug_ext.rules.base import Rule
-from sagemaker_debug_ext.rules.inference.trained_models import TrainedModels
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.screening import Screening, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepReader, StepView
+from sagemaker_debug_ext.rules.reading.trained_models import TrainedModels
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import keras
@@ -54,15 +54,6 @@ def layers_of(model: Any) -> list[tuple[str, Any]]:
 
     visit(model, "")
     return list(found.values())
-
-
-def output_keys(model: Any) -> list[str]:
-    """Return the names by which `compile` and `fit` know the outputs of a model, in their order; empty if unknown."""
-    try:
-        outputs = model.output
-    except (AttributeError, ValueError):  # a subclass, or not built
-        return []
-    return list(outputs if isinstance(outputs, Mapping) else getattr(model, "output_names", ()))
 
 
 def variables_of(model: Any) -> list[NamedVariable]:

@@ -22,9 +22,10 @@ import keras
 
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
-from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of, output_keys
+from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
 from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
+from sagemaker_debug_ext.hooks.program.keras import output_keys
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if TYPE_CHECKING:

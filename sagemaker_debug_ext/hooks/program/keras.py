@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 import attrs
 import keras
 
-from sagemaker_debug_ext.hooks.keras.names import output_keys
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
 _LOSS_ARGUMENTS: Final = ("from_logits", "reduction", "label_smoothing", "delta", "ignore_class", "axis")
@@ -67,6 +66,15 @@ class LoopCall:
 def dtypes_of(values: Iterable[Any]) -> tuple[str, ...]:
     """Return the names of the dtypes of tensors."""
     return tuple(keras.backend.standardize_dtype(value.dtype) for value in values)
+
+
+def output_keys(model: Any) -> list[str]:
+    """Return the names by which `compile` and `fit` know the outputs of a model, in their order; empty if unknown."""
+    try:
+        outputs = model.output
+    except (AttributeError, ValueError):  # a subclass, or not built
+        return []
+    return list(outputs if isinstance(outputs, Mapping) else getattr(model, "output_names", ()))
 
 
 def keras_program(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.vocabulary import CollectionKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 _OF_MODELS: Final = tuple(
     Selection(collections=(collection,)) for collection in (CollectionKeys.GRADIENTS, CollectionKeys.WEIGHTS)
@@ -28,7 +27,7 @@ class TrainedModels:
 
     def have_changed(self, view: StepView) -> bool:
         """Observe a step, and return whether it is the first that trains another model."""
-        if not is_training(view):
+        if view.mode not in (ModeKeys.TRAIN, ModeKeys.GLOBAL):
             return False
         changes = [self._observe(view, selection) for selection in _OF_MODELS]
         return any(changes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sagemaker_debug_ext.rules.inference.trained_models import TrainedModels
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
+from sagemaker_debug_ext.rules.reading.trained_models import TrainedModels
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from support.rule_trials import EVAL, TRAIN
