@@ -39,6 +39,7 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     NOTHING_BEFORE,
 )
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
+from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
 from sagemaker_debug_ext.rules.inference.consequences import GROWTH, follows
 from sagemaker_debug_ext.rules.inference.pairings import DROPPED_ANSWERS
 from sagemaker_debug_ext.rules.issue import Issue
@@ -115,6 +116,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=HAS_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=CUT_OFF),
+    Sign("LearningRateTooLow", "parameters not trained", text=HELD_BY_NONE),
     # 2. data
     Sign("InputScale", "labels", text=STANDS_FOR_MISSING),
     Sign("InputScale", "inputs"),

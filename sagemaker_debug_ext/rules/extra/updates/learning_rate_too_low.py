@@ -17,6 +17,7 @@ from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule, any_non_
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 PATIENCE: Final = 50
@@ -32,6 +33,8 @@ MIN_REST: Final = 20
 """Smallest number of updates for which weights that have moved must rest to count as stopped."""
 MANY_RESTS: Final = 4
 """Ratio of the rest to the longest earlier one, because updates may be made only every few steps."""
+HELD_BY_NONE: Final = "the latest optimizer has no parameter of the model, as if a layer had been replaced afterwards"
+"""Text of the issue in which the learning rate is not at fault."""
 
 
 @attrs.define
@@ -64,6 +67,12 @@ class _Way:
         return self.length > 0 and self.rest >= max(MIN_REST, MANY_RESTS * (self.longest + 1))
 
 
+def _optimizes_other_parameters(program: ProgramRecord | None) -> bool:
+    """Return whether the latest optimizer has no parameter of the models, of which an earlier one had some."""
+    optimizers = program.optimizers if program is not None else ()
+    return any(optimizer.parameters for optimizer in optimizers) and not optimizers[-1].parameters
+
+
 class LearningRateTooLow(UpdateSizeRule):
     """Steps hardly change any weight: the learning rate is too low.
 
@@ -74,7 +83,8 @@ class LearningRateTooLow(UpdateSizeRule):
     converged are small. Weights that never change are covered by FrozenParameters.
 
     The rule also fires if a schedule has reached 0. All weights that have moved then stand still, although they have
-    gradients, for at least 20 saved steps in a row and four times as long as before any earlier update.
+    gradients, for at least 20 saved steps in a row and four times as long as before any earlier update. If the program
+    record tells that the latest optimizer has none of the model's parameters, the message says so instead.
 
     It also fires if the sum of the first 50 updates is less than 3 % of its norm for every weight, and the loss has not
     fallen by 5 %. It does not fire if predictions already beat the best constant by 4 %, like those of a pretrained
@@ -146,6 +156,8 @@ class LearningRateTooLow(UpdateSizeRule):
                 f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, but not in the "
                 f"{rest} saved steps since, although it has a gradient."
             )
+            if _optimizes_other_parameters(view.trial.program):
+                text = f"{describe_tensors(names)} moved once, but not in the {rest} saved steps since: {HELD_BY_NONE}."
             return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
         longest = max(way.length for way in moved.values())
         is_time = min(way.updates for way in moved.values()) == PATIENCE

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import EVAL, TRAIN, steps_of, steps_with
+from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import EVAL, TRAIN, first_cause, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("factor", "fires"), [(1.3, False), (1.1, False), (1 + 1e-6, True), (1.0, False)])
@@ -67,6 +69,22 @@ def test_weights_that_have_stopped_fire(run_rule, moves, gradient, fires):
     """A weight that stopped fires if it has a gradient, and one that moves rarely or never does not."""
     steps = steps_of_weight(lambda step: 0.1 * moves(step), lambda _: 1.0, count=40, gradient=gradient)
     assert bool(run_rule("LearningRateTooLow", steps)) == fires
+
+
+@pytest.mark.parametrize(
+    ("held", "cause"),
+    [
+        ([("w_weight",), ()], "parameters not trained"),
+        ([("w_weight",), ("w_weight",)], "learning rate too low"),
+        ([()], "learning rate too low"),  # what it has is unknown
+    ],
+)
+def test_weights_that_have_stopped_when_the_optimizer_has_others_are_not_trained(run_rule, monkeypatch, held, cause):
+    """A layer that replaces another one after the optimizer was made is none of its parameters."""
+    optimizers = tuple(OptimizerRecord(type="Adam", parameters=names) for names in held)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", optimizers=optimizers))
+    steps = steps_of_weight(lambda step: 0.1 * (step < 3), lambda _: 1.0, count=40)
+    assert first_cause(run_rule("LearningRateTooLow", steps)) == cause
 
 
 @pytest.mark.parametrize(("known", "fires"), [(0.8, False), (0.0, True)])
