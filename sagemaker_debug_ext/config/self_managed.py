@@ -83,6 +83,8 @@ class SelfManaged:
             ``checkpoint``: to the folder of the job's ``CheckpointConfig``, which SageMaker copies; jobs with network
             isolation use it in place of ``s3``. ``end``: to the output folder, which SageMaker copies after the job;
             ``sagemaker-debug self-managed resume`` evaluates the rules then.
+        tag: Whether the job gets the tag ``sagemaker-debug-ext`` with the value ``stop-allowed``, to which policies can
+            limit the right to stop jobs. The submitter needs the right ``sagemaker:AddTags``.
         kms_key_id: KMS key with which hook and watcher write to S3; by default, the bucket chooses the encryption.
         rule_image_uri: Image with Python and this package. With ``place="processing"``, estimators, trainers and
             `attach_debugger` start the processing job as soon as they have created the training job; without an image
@@ -108,6 +110,7 @@ class SelfManaged:
     metrics: bool = attrs.field(default=False, validator=is_boolean)
     config: str = attrs.field(default="environment", validator=_is_one_of(CARRIERS))
     ship: str = attrs.field(default="s3", validator=_is_one_of(SHIPS))
+    tag: bool = attrs.field(default=False, validator=is_boolean)
     kms_key_id: str | None = attrs.field(default=None, validator=is_text)
     rule_image_uri: str | None = attrs.field(default=None, validator=is_text)
     rule_wheels_uri: str | None = attrs.field(default=None, validator=is_text)

@@ -31,7 +31,7 @@ from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 from sagemaker_debug_ext.requests.hook import HookSetting
 from sagemaker_debug_ext.requests.shipping import added_checkpoints, options_for, with_folder
-from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, TAG, debugger_request, tags_of
 
 MAX_ENTRIES: Final = 100
 """Maximum number of entries of ``Environment`` in a CreateTrainingJob request."""
@@ -44,6 +44,9 @@ SWITCH_VARIABLE: Final = "USE_SMDEBUG"
 
 MAX_CHANNELS: Final = 20
 """Maximum number of channels of a training job."""
+
+MAX_TAGS: Final = 50
+"""Maximum number of tags of a job."""
 
 MAX_LOCATION_LENGTH: Final = 1024
 """Maximum length of an S3 location in a request."""
@@ -159,8 +162,9 @@ def self_managed_request(
 ) -> dict[str, Any]:
     """Return a CreateTrainingJob request with the settings in its ``Environment``.
 
-    Nothing else is added, except an input channel for settings that are too large, if `upload` is given, and a
-    ``CheckpointConfig`` for jobs that need and do not have one, such as those with network isolation.
+    Nothing else is added, except an input channel for settings that are too large, if `upload` is given, a
+    ``CheckpointConfig`` for jobs that need and do not have one, such as those with network isolation, and the tag of
+    ``SelfManaged(tag=True)``.
 
     The result needs no part of the Debugger service, so accounts without access to it can send it. Equal settings
     result in equal requests. The argument is not modified.
@@ -222,6 +226,10 @@ def self_managed_request(
     if checkpoints is not None:
         changed["CheckpointConfig"] = checkpoints
         _check_location("CheckpointConfig.S3Uri", checkpoints["S3Uri"], problems)
+    if options.tag:
+        changed["Tags"] = tags_of(request)
+        if len(changed["Tags"]) > MAX_TAGS:
+            problems.add("Tags", f"must have at most {MAX_TAGS} items, one of them {TAG['Key']!r}")
     if carried.location is not None:
         _check_channels(request, problems)
         _check_location("InputDataConfig", f"{carried.location}/", problems)

@@ -31,6 +31,15 @@ DEBUGGER_MEMBERS: Final = (
 )
 """Members of a CreateTrainingJob request that this package builds."""
 
+TAG: Final = {"Key": "sagemaker-debug-ext", "Value": "stop-allowed"}
+"""Tag of jobs that may be stopped, for conditions of policies."""
+
+
+def tags_of(request: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """Return the tags of a request and `TAG`, unless the request has one of this name."""
+    tags = list(request.get("Tags") or ())
+    return tags if any(tag["Key"] == TAG["Key"] for tag in tags) else [*tags, TAG]
+
 
 def debugger_request(
     *,

@@ -11,7 +11,7 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.explain import JobExplanation
 from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
-from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, TAG
 from sagemaker_debug_ext.requests.updates import profiler_off_request, profiler_on_request, profiler_update_request
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, build_members
 from sagemaker_debug_ext.sdk._uploads import SessionBucket, SourceUploads
@@ -192,6 +192,11 @@ class JobAccessors:
                 None refuses them.
             set_checkpoints: Takes the ``CheckpointConfig`` of a job that needs one and has none; None refuses the job.
         """
+        if facts.is_tuning and options.tag:
+            raise SMDebugValueError(
+                "SelfManaged.tag must be False for jobs of a tuner, which have the tags of the tuner: give it the tag "
+                f"{TAG['Key']}={TAG['Value']}"
+            )
         settings = self._debugger_settings()
         known = {
             "TrainingJobName": facts.job_name,

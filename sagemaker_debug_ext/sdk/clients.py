@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request, tags_of
 from sagemaker_debug_ext.sdk._payloads import change_batch_job, change_pipeline
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, build_members, facts_of_request
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
@@ -120,6 +120,8 @@ class AttachedDebugger:
         if not self._is_attached:
             return None
         changed: dict[str, Any] = dict(params)
+        if self._self_managed is not None and self._self_managed.tag:
+            changed["Tags"] = tags_of(params)  # SageMaker gives its jobs the tags of a tuning job
         if "TrainingJobDefinition" in params:
             changed["TrainingJobDefinition"] = self._with_environment(params["TrainingJobDefinition"], is_tuning=True)
         if "TrainingJobDefinitions" in params:

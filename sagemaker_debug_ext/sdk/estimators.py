@@ -20,6 +20,7 @@ from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, processing_rule
 from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning, SMDebugValueError
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
+from sagemaker_debug_ext.requests.training_job import tags_of
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, total_instances
 from sagemaker_debug_ext.sdk._uploads import SessionBucket
@@ -173,6 +174,7 @@ class DebuggerMixin(JobAccessors):
     model_channel_name: Any
     checkpoint_s3_uri: Any
     checkpoint_local_path: Any
+    tags: Any
 
     debugger_hook_config = _managed("debugger_hook_config")
     tensorboard_output_config = _managed("tensorboard_output_config")
@@ -236,6 +238,8 @@ class DebuggerMixin(JobAccessors):
         add_channel = self._add_channel if self.model_uri is None else None
         own = self.__dict__.get(_ENVIRONMENT)
         environment = self._submit_environment(options, facts, own, add_channel, self._set_checkpoints)
+        if options.tag:
+            self._lend(tags=tags_of({"Tags": self.tags}))
         self.debugger_rules, self.profiler_rules = [], []
         self.debugger_rule_configs, self.profiler_rule_configs = [], []
         self.__dict__[_PREPARED] = {**dict.fromkeys(MANAGED_ATTRIBUTES), "environment": environment}

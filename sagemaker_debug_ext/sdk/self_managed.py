@@ -108,8 +108,12 @@ def with_environment(
         SMDebugTypeError: A setting has the wrong type.
         RequestValidationError: The settings conflict, or need too much room.
     """
+    import attrs  # noqa: PLC0415
+
     from sagemaker_debug_ext.requests import self_managed  # noqa: PLC0415
 
+    if is_tuning and not isinstance(options, bool):
+        options = attrs.evolve(options, tag=False)  # a definition of jobs has no tags
     return self_managed.self_managed_request(
         request,
         debugger_hook_config=settings.debugger_hook_config,

@@ -15,6 +15,7 @@ import attrs
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.requests.training_job import tags_of
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, facts_of_request, total_instances
 
@@ -139,6 +140,7 @@ class TrainerDebuggerMixin(JobAccessors):
                     lambda config: added.update(checkpoint_config=_to_checkpoints(config)),
                 )
                 added |= {"input_data_config": channels} if channels else {}
+                added |= {"tags": _tagged(_set_value(request.get("tags")))} if options.tag else {}
                 return {**request, **added, "environment": environment}
             members = {_SNAKE[name]: to_snake(member) for name, member in self._submit_members(facts).items()}
         elif "AlgorithmSpecification" in request:
@@ -154,6 +156,7 @@ class TrainerDebuggerMixin(JobAccessors):
                     lambda config: added.update(CheckpointConfig=config),
                 )
                 added |= {"InputDataConfig": inputs} if inputs else {}
+                added |= {"Tags": tags_of(request)} if options.tag else {}
                 return {**request, **added, "Environment": environment}
             members = self._submit_members(facts)
         else:
@@ -234,6 +237,13 @@ def _to_checkpoints(config: Mapping[str, Any]) -> Any:
     """Return the object of the SDK for the checkpoints of a request."""
     shapes: Any = importlib.import_module("sagemaker.core.shapes")  # only SDK v3 has it
     return shapes.CheckpointConfig(s3_uri=config["S3Uri"], local_path=config["LocalPath"])
+
+
+def _tagged(tags: Any) -> list[dict[str, Any]]:
+    """Return the tags of a job, objects or dictionaries of the SDK, and the one of jobs that may be stopped."""
+    read = [tag if isinstance(tag, Mapping) else {"key": tag.key, "value": tag.value} for tag in tags or ()]
+    own = [{"Key": tag["key"], "Value": tag["value"]} for tag in read]
+    return [{"key": tag["Key"], "value": tag["Value"]} for tag in tags_of({"Tags": own})]
 
 
 def _to_channel(channel: Mapping[str, Any]) -> Any:

@@ -75,9 +75,10 @@ def test_attached_session_reaches_the_jobs_of_tuning_jobs(session, request_membe
     }
     with (
         recorded_requests(session, "CreateHyperParameterTuningJob") as requests,
-        attach_debugger(session, rules=RULES, self_managed=True),
+        attach_debugger(session, rules=RULES, self_managed=SelfManaged(tag=True)),
     ):
         session.client("sagemaker").create_hyper_parameter_tuning_job(**request)
+    assert requests[0]["Tags"] == [{"Key": "sagemaker-debug-ext", "Value": "stop-allowed"}]  # its jobs get them
     sent = requests[0][member]
     environment = (sent if member == "TrainingJobDefinition" else sent[0])["Environment"]
     assert decode_job_spec(environment).rules[0]["RuleConfigurationName"] == "VanishingGradient"

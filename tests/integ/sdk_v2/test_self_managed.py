@@ -17,6 +17,7 @@ from sagemaker_debug_ext import (
     ProfilerConfig,
     ProfilerRule,
     Rule,
+    SelfManaged,
     StopTraining,
     rule_configs,
 )
@@ -135,6 +136,29 @@ def test_fit_when_the_job_is_isolated_then_its_checkpoints_carry_the_trial(sessi
     own.fit(wait=False, job_name="isolated-3")
     assert requests[-1]["CheckpointConfig"] == {"S3Uri": "s3://my-bucket/mine", "LocalPath": "/opt/ml/mine"}
     assert decode_job_spec(requests[-1]["Environment"]).root == "/opt/ml/mine/sagemaker_debug_ext"
+
+
+def test_fit_when_the_job_may_be_stopped_by_its_tag_then_is_sent_with_it(session, requests):
+    """Beside the user's tags, which the estimator keeps; a tuner has tags of its own."""
+    mine = {"Key": "team", "Value": "vision"}
+    options = SelfManaged(tag=True)
+    estimator = make(session, self_managed=options, tags=[mine], hyperparameters={"lr": 0.1})
+    for name in ("tagged-1", "tagged-2"):
+        estimator.fit(wait=False, job_name=name)
+    allowed = {"Key": "sagemaker-debug-ext", "Value": "stop-allowed"}
+    assert [request["Tags"] for request in requests] == [[mine, allowed]] * 2
+    estimator.self_managed = True
+    estimator.fit(wait=False, job_name="untagged-1")
+    assert requests[-1]["Tags"] == [mine]
+    estimator.self_managed = options
+    tuner = HyperparameterTuner(
+        estimator,
+        "loss",
+        {"lr": ContinuousParameter(0.01, 0.1)},
+        metric_definitions=[{"Name": "loss", "Regex": "loss=(.*)"}],
+    )
+    with pytest.raises(SMDebugValueError, match="give it the tag sagemaker-debug-ext=stop-allowed"):
+        tuner.fit(wait=False)
 
 
 def test_fit_when_the_user_sets_checkpoints_after_an_isolated_job_then_they_are_sent(session, requests):

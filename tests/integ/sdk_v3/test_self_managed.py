@@ -6,6 +6,7 @@ import hashlib
 import json
 
 import pytest
+from sagemaker.core.shapes import Tag
 from sagemaker.train.configs import CheckpointConfig, InputData, Networking
 
 from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, StopTraining, rule_configs
@@ -16,13 +17,16 @@ RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining(
 
 def test_train_when_self_managed_then_only_the_environment_is_added(make, requests):
     """The user's variables stay, also those of the next job."""
-    trainer = make(environment={"EPOCHS": "3"}, rules=RULES).with_self_managed(SelfManaged(stop="cooperative"))
+    trainer = make(environment={"EPOCHS": "3"}, rules=RULES).with_self_managed(
+        SelfManaged(stop="cooperative", tag=True)
+    )
     trainer.train(wait=False)
     trainer.train(wait=False)
     first, second = requests
     assert first["Environment"] == second["Environment"]
     assert first["Environment"]["EPOCHS"] == "3"
     assert decode_job_spec(first["Environment"]).actions.stop == "cooperative"
+    assert first["Tags"] == [{"Key": "sagemaker-debug-ext", "Value": "stop-allowed"}]
     assert not {name for name in first if "Debug" in name or "Profiler" in name}
     assert trainer.latest_job_debugger_artifacts_path().endswith("/debug-output")
 
@@ -33,6 +37,16 @@ def test_arguments_when_self_managed_then_hold_the_environment_in_both_spellings
     arguments = make(rules=RULES, self_managed=True)._create_training_job_args(boto3=boto3)
     environment = arguments["Environment" if boto3 else "environment"]
     assert decode_job_spec(environment).rules[0]["RuleConfigurationName"] == "VanishingGradient"
+
+
+@pytest.mark.parametrize("boto3", [False, True])
+def test_arguments_when_the_job_may_be_stopped_by_its_tag_then_hold_it_beside_those_of_the_user(make, boto3):
+    """In both spellings."""
+    trainer = make(self_managed=SelfManaged(tag=True), tags=[Tag(key="team", value="vision")])
+    tags = trainer._create_training_job_args(boto3=boto3)["Tags" if boto3 else "tags"]
+    found = {tag["Key" if boto3 else "key"]: tag["Value" if boto3 else "value"] for tag in tags}
+    assert found["team"] == "vision"
+    assert found["sagemaker-debug-ext"] == "stop-allowed"
 
 
 @pytest.mark.parametrize("boto3", [False, True])

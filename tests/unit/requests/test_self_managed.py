@@ -46,6 +46,18 @@ def test_request_differs_in_environment_alone():
     assert set(request["Environment"]) == {"EPOCHS", "SAGEMAKER_DEBUG_EXT_JOB_0", "USE_SMDEBUG"}
 
 
+def test_request_when_the_job_may_be_stopped_by_its_tag_then_has_it_once():
+    """Beside the tags of the user, also if the user has set it; 50 tags are the limit."""
+    mine = {"Key": "team", "Value": "vision"}
+    tagged = self_managed_request({**REQUEST, "Tags": [mine]}, self_managed=SelfManaged(tag=True))
+    assert tagged["Tags"] == [mine, {"Key": "sagemaker-debug-ext", "Value": "stop-allowed"}]
+    own = {"Key": "sagemaker-debug-ext", "Value": "never"}
+    assert self_managed_request({**REQUEST, "Tags": [own]}, self_managed=SelfManaged(tag=True))["Tags"] == [own]
+    many = [{"Key": str(number), "Value": ""} for number in range(50)]
+    with pytest.raises(RequestValidationError, match="Tags: must have at most 50 items"):
+        self_managed_request({**REQUEST, "Tags": many}, self_managed=SelfManaged(tag=True))
+
+
 def test_spec_holds_the_members_that_the_service_would_get():
     """Rules without what starts instances, and hook and TensorBoard data as they are."""
     hook = DebuggerHookConfig(collection_configs=[CollectionConfig("losses", {"save_interval": 10})])
