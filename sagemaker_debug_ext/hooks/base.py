@@ -73,6 +73,11 @@ LOG = logging.getLogger(__name__)
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
 
 
+def _is_self_managed() -> bool:
+    """Return whether this process belongs to a self-managed job, whose trial has a folder of its own."""
+    return f"{VARIABLE_PREFIX}0" in os.environ
+
+
 class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
     """Captures tensors of a training job.
 
@@ -201,7 +206,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._writer = open_writers.OpenWriter(self._settle)
         self._cycle = StepCycle(self._steps, self._recorder, self._dispatcher, self._role, self._writer, self._lock)
         self._submit_step = self._cycle.submit  # called at every step, as `_skipped` is
-        registry.register(self, self.backend)
+        registry.register(self, self.backend, may_go_on=_is_self_managed())
         registry.set_hook(self, BaseHook)
         open_writers.announce(self.out_dir, self._writer)
         self._attach_to_process()
@@ -446,7 +451,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
 
     @fail_safe
     def _end(self) -> None:
-        is_of_service = JOB_NAME_VARIABLE in os.environ and f"{VARIABLE_PREFIX}0" not in os.environ
+        is_of_service = JOB_NAME_VARIABLE in os.environ and not _is_self_managed()
         is_uploaded = is_of_service and not self.backend.is_remote
         self._dispatcher.finish(mark_end=not is_uploaded)
 

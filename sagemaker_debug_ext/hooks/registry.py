@@ -144,13 +144,22 @@ _LOCK: Final = fork_safe_lock()
 """Held while the tables change, because hooks are made and closed on any thread, and in signal handlers."""
 
 
-def register(hook: object, backend: Backend) -> None:
+def register(hook: object, backend: Backend, *, may_go_on: bool = False) -> None:
     """Register a new hook for a folder; log a warning if another one is open for it.
+
+    Args:
+        hook: The hook.
+        backend: The back end of its folder.
+        may_go_on: Whether the folder is that of this job alone, so that a trial that has ended goes on: the job was
+            interrupted, with time to end it, and has been restarted.
 
     Raises:
         SMDebugRuntimeError: The folder holds a trial that has ended, or that another hook of this process writes.
     """
-    job_end.check_not_ended(backend)
+    if may_go_on:
+        job_end.reopen(backend)
+    else:
+        job_end.check_not_ended(backend)
     if owns_claim(backend):
         raise SMDebugRuntimeError(
             f"out_dir must belong to one hook, and another one of this process writes to {backend.url!r}: "

@@ -51,6 +51,13 @@ def has_ended(backend: Backend) -> bool:
     return backend.exists(END_KEY)
 
 
+def reopen(backend: Backend) -> None:
+    """Let a job go on that is marked as ended."""
+    if has_ended(backend):
+        LOG.info("the trial at %s goes on, after it was ended by an interruption of its job", backend.url)
+        backend.delete(END_KEY)
+
+
 def check_not_ended(backend: Backend) -> None:
     """Raise if new tensors must not be written, because they would mix with those of a job that has ended.
 

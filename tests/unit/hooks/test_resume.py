@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+from sagemaker_debug_ext.config.job_spec import VARIABLE_PREFIX
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.store.format.keys import END_KEY, index_key
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -59,3 +61,20 @@ def test_second_run_counts_on_behind_a_damaged_step(run, trial, out_dir):
     run((TRAIN, 1))
     (out_dir / index_key(2, "worker_0")).unlink()
     assert list(trial.steps) == [(0, "TRAIN", 0), (1, "TRAIN", 1), (3, "TRAIN", 2)]
+
+
+def test_second_run_of_a_self_managed_job_goes_on_after_the_first_one_has_ended(make_hook, trial, monkeypatch):
+    """An interruption that leaves time to end the trial is no end of the job, and must not end the training."""
+    monkeypatch.setenv(f"{VARIABLE_PREFIX}0", "")
+    for _ in range(2):
+        hook = make_hook()
+        hook.run_step({"loss": hook.step + 1})
+        hook.close()
+    assert list(trial.steps) == [(0, "GLOBAL", 0), (1, "GLOBAL", 1)]
+
+
+def test_second_run_of_another_job_is_refused(make_hook):
+    """Its tensors would mix with those of a trial that has ended."""
+    make_hook().close()
+    with pytest.raises(SMDebugRuntimeError, match="must not hold a trial that has ended"):
+        make_hook()
