@@ -110,6 +110,7 @@ def keras_program(
         optimizers=(_optimizer(optimizer),) if isinstance(optimizer, keras.optimizers.Optimizer) else (),
         input_dtypes=batch.inputs,
         is_weighted=batch.is_weighted,
+        has_own_step=getattr(type(model), "train_step", None) is not keras.Model.train_step,
         num_samples=num_samples,
         unknown=tuple(unknown),
     )

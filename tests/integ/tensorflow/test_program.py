@@ -129,6 +129,19 @@ def test_record_when_losses_are_named_by_output_then_each_belongs_to_its_output(
     assert [trial.tensor(f"labels_{number}").shape(0)[-1] for number in range(3)] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("has_own_step", [False, True])
+def test_record_when_model_has_its_own_step_then_tells_so(make_hook, open_trial, has_own_step):
+    """Keras does not tell the layers of such a model to train."""
+
+    class Own(keras.Sequential):
+        def train_step(self, data):
+            return super().train_step(data)
+
+    model = (Own if has_own_step else keras.Sequential)([keras.Input((6,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    assert record_of(model, make_hook, open_trial, QUANTITY).program.has_own_step == has_own_step
+
+
 @pytest.mark.parametrize("weights", [None, {0: 1.0, 1: 2.0, 2: 0.5}])
 def test_record_when_classes_have_weights_then_tells_so(make_hook, open_trial, weights):
     """Losses of training are then not on the scale of those of validation."""

@@ -131,8 +131,10 @@ class TrainEvalMixup(TensorRule):
     record shows that it was set to evaluation when training began. A layer that was set to evaluation in a model set
     to training may fail, because it is frozen on purpose.
 
-    In Keras, the rule fires if a custom loop calls a model with such layers without ``training=True`` at `patience`
-    saved steps with a gradient tape; ``sagemaker-debug run`` records how the loop calls it.
+    Keras itself tells layers to train, but for those that a script has frozen, so that TRAIN steps are evaluated only
+    for models with a ``train_step`` of their own. The rule fires if a custom loop calls a model with such layers, but
+    without ``training=True``, at `patience` saved steps with a gradient tape; ``sagemaker-debug run`` records how the
+    loop calls it.
 
     It also fires if a dropout call ignores the mode. Inputs and outputs of layers are compared with others of the same
     shape, at the first four EVAL steps, or at the first `patience` if that is more. The rule fires if a tensor has
@@ -176,6 +178,8 @@ class TrainEvalMixup(TensorRule):
         self._has_dropped: set[str] = set()
         self._looks: collections.Counter[str] = collections.Counter()
         self._is_set_to_train = {layer.name: layer.is_training for layer in layers}
+        is_keras = naming_scheme_of(self.base_trial).framework == "Keras"
+        self._is_told_by_keras = is_keras and not (program is not None and program.has_own_step)
         self._is_model_set_to_train = bool(layers) and layers[0].is_training is True
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -191,12 +195,17 @@ class TrainEvalMixup(TensorRule):
         if trains is None:
             return None
         in_training = view.mode is ModeKeys.TRAIN
-        if in_training and self._is_set_to_train.get(_layer_of(name)) is False and self._is_model_set_to_train:
+        if in_training and self._may_be_frozen(name):
             return None
         patience: int = self.parameters["patience"]
         length = self._streaks.observe(f"{view.mode.name} {name}", trains is not in_training)
         text = "evaluation while the job trains" if in_training else "training while the job evaluates"
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
+
+    def _may_be_frozen(self, name: str) -> bool:
+        """Return whether a layer that works as in evaluation while the model is trained may do so on purpose."""
+        is_set_so = self._is_set_to_train.get(_layer_of(name)) is False and self._is_model_set_to_train
+        return is_set_so or self._is_told_by_keras
 
     def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a custom loop has trained layers that it does not tell so."""

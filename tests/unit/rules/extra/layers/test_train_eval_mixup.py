@@ -9,7 +9,8 @@ from sagemaker_debug_ext.rules.extra.layers import train_eval_mixup
 from sagemaker_debug_ext.rules.extra.layers.train_eval_mixup import drops, drops_by_chance, is_centred_on
 from sagemaker_debug_ext.store.format.keys import program_key
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
-from support.rule_trials import EVAL, TRAIN, MemoryJob, first_cause
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import EVAL, KERAS_COLLECTIONS, TRAIN, MemoryJob, first_cause, steps_of
 
 RNG = np.random.default_rng(0)
 
@@ -117,3 +118,16 @@ def test_record_tells_whether_a_layer_that_never_drops_was_set_to_evaluation(
     job.backend.write(program_key("worker_0"), (record.to_json().encode(),))
     job.end()
     assert bool(run_rule("TrainEvalMixup", job.open())) == fires
+
+
+@pytest.mark.parametrize(("has_own_step", "fires"), [(False, False), (True, True)])
+def test_layers_of_keras_may_be_frozen_where_keras_tells_them_to_train(
+    run_rule, make_trial, monkeypatch, has_own_step, fires
+):
+    """Only a step of the script's own can forget to tell layers that they are trained."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", has_own_step=has_own_step))
+    inputs = RNG.normal(size=(16, 8)) + 3
+    kept = [RNG.random((16, 8)) > 0.5, *[np.ones((16, 8))] * 4]
+    steps = steps_of({"dropout/inputs": inputs, "dropout/outputs": inputs * mask} for mask in kept)
+    trial = make_trial(steps, collections=KERAS_COLLECTIONS)
+    assert bool(run_rule("TrainEvalMixup", trial)) == fires
