@@ -206,7 +206,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._writer = open_writers.OpenWriter(self._settle)
         self._cycle = StepCycle(self._steps, self._recorder, self._dispatcher, self._role, self._writer, self._lock)
         self._submit_step = self._cycle.submit  # called at every step, as `_skipped` is
-        registry.register(self, self.backend, may_go_on=_is_self_managed())
+        is_restarted = _is_self_managed() and checkpoints is not None and checkpoints.has_earlier_run
+        registry.register(self, self.backend, may_go_on=is_restarted)
         registry.set_hook(self, BaseHook)
         open_writers.announce(self.out_dir, self._writer)
         self._attach_to_process()

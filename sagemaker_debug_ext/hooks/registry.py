@@ -150,8 +150,8 @@ def register(hook: object, backend: Backend, *, may_go_on: bool = False) -> None
     Args:
         hook: The hook.
         backend: The back end of its folder.
-        may_go_on: Whether the folder is that of this job alone, so that a trial that has ended goes on: the job was
-            interrupted, with time to end it, and has been restarted.
+        may_go_on: Whether a trial that has ended goes on, because its job was interrupted, with time to end the trial,
+            and has been restarted.
 
     Raises:
         SMDebugRuntimeError: The folder holds a trial that has ended, or that another hook of this process writes.

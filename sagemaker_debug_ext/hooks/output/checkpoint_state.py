@@ -47,6 +47,11 @@ class CheckpointState:
             return None
         return cls(folder)
 
+    @property
+    def has_earlier_run(self) -> bool:
+        """Whether the checkpoints are those of an earlier run of the job, which this one continues."""
+        return self._training_run > 0
+
     def restore(self, counters: StepCounters) -> None:
         """Continue counting after the last step that an earlier run of the job has begun."""
         if not self._entries:

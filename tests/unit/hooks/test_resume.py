@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
 
 from sagemaker_debug_ext.config.job_spec import VARIABLE_PREFIX
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.hooks.output.checkpoint_state import CONFIG_PATH_VARIABLE
 from sagemaker_debug_ext.store.format.keys import END_KEY, index_key
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -63,18 +65,28 @@ def test_second_run_counts_on_behind_a_damaged_step(run, trial, out_dir):
     assert list(trial.steps) == [(0, "TRAIN", 0), (1, "TRAIN", 1), (3, "TRAIN", 2)]
 
 
-def test_second_run_of_a_self_managed_job_goes_on_after_the_first_one_has_ended(make_hook, trial, monkeypatch):
+def test_second_run_of_a_self_managed_job_goes_on_after_the_first_one_has_ended(
+    make_hook, trial, tmp_path, monkeypatch
+):
     """An interruption that leaves time to end the trial is no end of the job, and must not end the training."""
+    (tmp_path / "config.json").write_text(json.dumps({"LocalPath": str(tmp_path / "checkpoints")}))
+    monkeypatch.setenv(CONFIG_PATH_VARIABLE, str(tmp_path / "config.json"))
     monkeypatch.setenv(f"{VARIABLE_PREFIX}0", "")
-    for _ in range(2):
+    for number in range(2):
         hook = make_hook()
         hook.run_step({"loss": hook.step + 1})
+        (tmp_path / "checkpoints").mkdir(exist_ok=True)
+        (tmp_path / "checkpoints" / f"model-{number}").write_text("weights")
+        hook.run_step({"loss": hook.step + 1})
         hook.close()
-    assert list(trial.steps) == [(0, "GLOBAL", 0), (1, "GLOBAL", 1)]
+    assert list(trial.steps) == [(step, "GLOBAL", step) for step in range(4)]
 
 
-def test_second_run_of_another_job_is_refused(make_hook):
-    """Its tensors would mix with those of a trial that has ended."""
+@pytest.mark.parametrize("is_self_managed", [False, True])
+def test_second_run_of_another_job_is_refused(make_hook, monkeypatch, is_self_managed):
+    """Its tensors would mix with those of a trial that has ended; names of jobs may be used again on clusters."""
+    if is_self_managed:
+        monkeypatch.setenv(f"{VARIABLE_PREFIX}0", "")
     make_hook().close()
     with pytest.raises(SMDebugRuntimeError, match="must not hold a trial that has ended"):
         make_hook()
