@@ -1,4 +1,8 @@
-"""A page in one file: style and scripts inside, allowed by their hashes, and nothing asked of any network."""
+"""A page in one file: style and scripts inside, allowed by their hashes, and nothing asked of any network.
+
+The pictures are drawn here, as elements; scripts only zoom, sort and read them. They are small enough to be written by
+hand and shipped as they are: without a bundler there is nothing to build, to compare with its source, or to license.
+"""
 
 from __future__ import annotations
 
