@@ -6,16 +6,14 @@ them. A sign that vanishes while the loss falls was none; a sign that stays, or 
 
 from __future__ import annotations
 
-import collections
-import math
 from collections.abc import Mapping
 from typing import Final
 
 import attrs
 
+from sagemaker_debug_ext.rules.inference.loss_course import WINDOW, LossCourse
 from sagemaker_debug_ext.rules.inference.training import (
     LOSSES,
-    RollingWindow,
     as_loss,
     is_final,
     is_training,
@@ -25,8 +23,6 @@ from sagemaker_debug_ext.rules.inference.training import (
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
-WINDOW: Final = 5
-"""Number of latest losses to average."""
 FALLEN: Final = 0.5
 """Fraction of its earlier level below which a loss shows that the model learns."""
 RISEN: Final = 2.0
@@ -35,42 +31,6 @@ MATTERS: Final = 0.1
 """Fraction of its first level up to which a loss may rise."""
 FALLING: Final = 0.9
 """Fraction of its earlier level below which a loss may be on its way there."""
-
-
-class LossCourse:
-    """The level of each loss of TRAIN steps (or steps without a mode): the mean of its latest values."""
-
-    def __init__(self) -> None:
-        self._recent = RollingWindow(WINDOW)
-        self._first: dict[str, list[float]] = {}
-        self.num_steps = 0
-
-    def observe(self, view: StepView) -> None:
-        """Add the losses of a step."""
-        if not is_training(view):
-            return
-        self.num_steps += 1
-        for name, loss in loss_values(view, LOSSES).items():
-            self._recent.add(name, loss)
-            first = self._first.setdefault(name, [])
-            if len(first) < WINDOW and math.isfinite(loss):
-                first.append(loss)
-
-    def levels(self) -> dict[str, float]:
-        """Return the level of each loss now."""
-        return {name: mean_loss(self._recent.of(name)) for name in self._first if self._recent.of(name)}
-
-    def first_levels(self) -> dict[str, float]:
-        """Return the level at which each loss began."""
-        return {name: mean_loss(first) for name, first in self._first.items() if first}
-
-    def has_fallen_from(self, levels: Mapping[str, float], share: float = FALLEN) -> bool:
-        """Return whether any loss is below a share of an earlier level, and none above its own."""
-        now = self.levels()
-        shared = [(now[name], levels[name]) for name in levels if name in now and levels[name] > 0]
-        return any(latest < share * level for latest, level in shared) and all(
-            latest <= level for latest, level in shared
-        )
 
 
 @attrs.define
@@ -119,8 +79,7 @@ class Aftermath:
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, list[float]] = {}
-        self._recent: dict[str, collections.deque[float]] = {}
+        self._course = LossCourse()
         self._held: list[_Suspected] = []
 
     def settle(self, view: StepView, issues: list[Issue] | None, *, is_certain: bool = False) -> list[Issue] | None:
@@ -133,15 +92,11 @@ class Aftermath:
         """
         losses = loss_values(view, LOSSES) if is_training(view) else {}
         settled = self._settled_by(losses) if losses else []
-        if issues and not is_certain and self._recent:
-            before = {name: mean_loss(values) for name, values in self._recent.items()}
+        before = self._course.levels()
+        if issues and not is_certain and before:
             self._held.append(_Suspected(issues, before))
             issues = []
-        for name, loss in losses.items():
-            first = self._first.setdefault(name, [])
-            if len(first) < WINDOW:
-                first.append(loss)
-            self._recent.setdefault(name, collections.deque(maxlen=WINDOW)).append(loss)
+        self._course.observe(view)
         if self._held and any(is_final(view, name) for name in self._held[-1].before):
             settled += self.take(is_ended=True)
         return [*settled, *issues] if issues is not None else settled or None
@@ -163,13 +118,12 @@ class Aftermath:
 
     def _did_harm(self, suspected: _Suspected) -> bool:
         """Return whether a loss is higher after an issue than before it; True if no loss was saved since."""
+        first = self._course.first_levels()
         return not suspected.after or any(
-            not mean_loss(values) <= max(RISEN * suspected.before.get(name, math.inf), MATTERS * self._level(name))
+            not mean_loss(values) <= max(RISEN * suspected.before[name], MATTERS * abs(first.get(name, 0.0)))
             for name, values in suspected.after.items()
+            if name in suspected.before
         )
-
-    def _level(self, name: str) -> float:
-        return abs(mean_loss(self._first[name]))
 
 
 class ProvisionalIssues:

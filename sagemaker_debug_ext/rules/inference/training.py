@@ -33,8 +33,6 @@ FEWEST_SCALED: Final = 64
 """Smallest factor that counts as that of a gradient scaler, because a script may weigh losses by small numbers."""
 _STARTED: Final = re.compile(r"loss_output_[0-9]+")
 """Names of the numbers on which scripts call ``backward``."""
-LEAST_FALL: Final = 0.05
-"""Smallest fall of a loss, relative to its first level, that shows that something is learnt."""
 _TOTAL: Final = "loss"
 LONGEST_EPOCH: Final = 10_000
 """Number of batches beyond which a float32 running mean is too imprecise to recover the loss of one batch."""
@@ -237,49 +235,6 @@ class RollingWindow:
         """Add a value, unless it is not finite, because one such value would spoil every mean."""
         if math.isfinite(value):
             self._values.setdefault(name, collections.deque(maxlen=self._length)).append(value)
-
-
-class LossLevels:
-    """First and latest levels of the losses of training, to see whether one of several falls.
-
-    Args:
-        selection: The losses.
-        window: Number of values to average.
-    """
-
-    def __init__(self, selection: Selection, window: int) -> None:
-        self._selection = selection
-        self._first = collections.defaultdict[str, list[float]](list)
-        self._latest = RollingWindow(window)
-        self._window = window
-        self._step = -1
-
-    def observe(self, view: StepView) -> None:
-        """Add the losses of a training step, once, without parts of a total."""
-        if view.step == self._step:
-            return
-        self._step = view.step
-        for name, loss in loss_values(view, self._selection).items():
-            if VALIDATION_NAME.fullmatch(name) or is_part_of_total(view, name):
-                continue
-            if len(self._first[name]) < self._window and math.isfinite(loss):
-                self._first[name].append(loss)
-            self._latest.add(name, loss)
-
-    def another_falls(self, name: str) -> bool:
-        """Return whether a loss other than the named one has fallen since training began.
-
-        Losses without a common total belong to updates of their own, like those of a generator and a discriminator: one
-        may lose what another wins.
-        """
-        return any(self._has_fallen(other) for other in self._first if other != name)
-
-    def _has_fallen(self, name: str) -> bool:
-        latest = self._latest.of(name)
-        if len(latest) < self._window:
-            return False
-        first = statistics.fmean(self._first[name])
-        return statistics.fmean(latest) < first - LEAST_FALL * abs(first)
 
 
 class StreakCounter:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
 from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
 from sagemaker_debug_ext.rules.inference.training import (
-    LossLevels,
     RollingWindow,
     is_part_of_total,
     is_training,
@@ -62,14 +62,14 @@ class LossDivergence(TensorRule):
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
         self._moving = MovingTargets()
-        self._levels = LossLevels(self.selection, self.parameters["window"])
+        self._course = LossCourse(self.selection, self.parameters["window"])
         self._first: dict[str, list[float]] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the ratio of the loss to its starting value."""
         if not is_training(view) or VALIDATION_NAME.fullmatch(name) or is_part_of_total(view, name):
             return None
-        self._levels.observe(view)
+        self._course.observe(view)
         self._moving.observe(view)
         loss = loss_at(view, name)
         if loss is None or not math.isfinite(loss):
@@ -86,7 +86,7 @@ class LossDivergence(TensorRule):
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"
-        fires = times > factor and not self._moving.are_there() and not self._levels.another_falls(name)
+        fires = times > factor and not self._moving.are_there() and not self._course.another_falls(name)
         return Measurement(times, fires=fires, threshold=factor, severity=times, text=text)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:

@@ -8,11 +8,11 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
+from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
 from sagemaker_debug_ext.rules.inference.training import (
     DeferredMeasurements,
-    LossLevels,
     RollingWindow,
     is_part_of_total,
     is_training,
@@ -82,7 +82,7 @@ class LossPlateau(TensorRule):
         self._step = -1
         self._adversarial = AdversarialLosses()
         self._moving = MovingTargets()
-        self._levels = LossLevels(self.selection, self.parameters["window"])
+        self._course = LossCourse(self.selection, self.parameters["window"])
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -99,14 +99,14 @@ class LossPlateau(TensorRule):
             self._adversarial.observe(view)
             self._moving.observe(view)
             self._baseline.observe(view)
-            self._levels.observe(view)
+            self._course.observe(view)
         self._seen[name] += 1
         if self._seen[name] <= window:
             self._first.setdefault(name, []).append(loss)
         self._latest.add(name, loss)
         if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
             return None
-        if self._adversarial.has(name) or self._moving.are_there() or self._levels.another_falls(name):
+        if self._adversarial.has(name) or self._moving.are_there() or self._course.another_falls(name):
             return None
         gain = self._baseline.gain(name)
         values = [*self._first[name], *self._latest.of(name)]

@@ -10,8 +10,8 @@ import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
+from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
-from sagemaker_debug_ext.rules.inference.recovery import LossCourse
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
