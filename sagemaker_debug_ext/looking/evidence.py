@@ -65,6 +65,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "ActivationCollapse": _OUTPUTS,
     "AllZero": _ZEROS,
     "TensorVariance": _OUTPUTS,
+    "AxisMixup": _OUTPUTS,
     "MissingActivation": _OUTPUTS,
     "PoorWeightInitialization": _WEIGHTS,
     "InitialWeights": _WEIGHTS,

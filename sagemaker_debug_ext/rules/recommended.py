@@ -44,6 +44,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "TreeDepth": {"depth": 8},
     # further ones
     "ActivationCollapse": {"threshold": 3e-4, "patience": 8, "patience_running": 200},
+    "AxisMixup": {},
     "DuplicateBatches": {"window": 20, "max_share_percent": 20, "unless_all": True},
     "EvaluationMismatch": {"max_shift": 2, "max_ratio": 4, "patience": 2},
     "EvaluationOverlap": {},

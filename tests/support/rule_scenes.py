@@ -136,6 +136,10 @@ EXTRA_SCENES = {
             "a_output_0": _HIDDEN, "b_input_0": _HIDDEN, "b_output_0": _HIDDEN[:, :2],
         }), [0], {"patience": 1}, ("a_output_0",),
     ),
+    "AxisMixup": Scene(
+        train({"Net_input_0": _numbers(8, 5, 3), "lstm_input_0": _numbers(8, 5, 3).reshape(5, 8, 3)}), [0],
+        {"patience": 1}, ("lstm_input_0",),
+    ),
     "OverRegularisation": Scene(
         train({"drop_input_0": np.ones((8, 8)), "drop_output_0": np.zeros((8, 8))}), [0], {"window": 1},
         ("drop_output_0",),

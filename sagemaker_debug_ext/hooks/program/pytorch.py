@@ -180,11 +180,13 @@ class TorchProgram:
 def _layer(name: str, module: nn.Module) -> LayerRecord:
     settings = vars(module)  # because a failing look-up on a module formats an error, which takes most of the time
     units = settings.get("out_features", settings.get("out_channels"))
+    batch_first = settings.get("batch_first")
     return LayerRecord(
         name=name,
         type=type(module).__name__,
         units=units if isinstance(units, int) else None,
         is_training=module.training,
+        batch_axis=int(not batch_first) if isinstance(batch_first, bool) else None,
     )
 
 

@@ -25,10 +25,10 @@ FAULTS: Final = (
     | COLLAPSE
     | AS_BUILT
     | {
-        "DuplicateBatches", "FlatLoss", "FrozenParameters", "GradientDecay", "GradientsNotReset", "InitialWeights",
-        "LabelMix", "LearningRateTooHigh", "LearningRateTooLow", "LossDirection", "MissingActivation",
-        "NonFiniteOrigin", "OverRegularisation", "ReplicaDivergence", "SaturatedActivation", "TrainEvalMixup",
-        "UnbrokenSymmetry", "WeightUpdateRatio",
+        "AxisMixup", "DuplicateBatches", "FlatLoss", "FrozenParameters", "GradientDecay", "GradientsNotReset",
+        "InitialWeights", "LabelMix", "LearningRateTooHigh", "LearningRateTooLow", "LossDirection",
+        "MissingActivation", "NonFiniteOrigin", "OverRegularisation", "ReplicaDivergence", "SaturatedActivation",
+        "TrainEvalMixup", "UnbrokenSymmetry", "WeightUpdateRatio",
     }
 )  # fmt: skip
 """Rules that find faults with which a model learns nothing."""

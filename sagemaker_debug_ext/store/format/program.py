@@ -32,6 +32,8 @@ class LayerRecord:
         activation: Name of its activation; None if it has none, or an unknown one.
         units: Size of the last axis of its output; None if unknown.
         is_training: Whether it was in training mode; None if that is decided at each call.
+        batch_axis: The axis of its inputs that it takes for the samples, of a recurrent or attention layer of PyTorch;
+            None for other layers.
     """
 
     name: str
@@ -39,6 +41,7 @@ class LayerRecord:
     activation: str | None = None
     units: int | None = None
     is_training: bool | None = None
+    batch_axis: int | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -46,6 +46,15 @@ def test_record_when_model_has_a_thousand_modules_then_holds_all():
     assert [layer.units for layer in layers[-3:]] == [1, 7, None]
 
 
+def test_record_when_layers_take_an_axis_for_the_samples_then_has_it():
+    """Recurrent and attention layers name their axis of samples; other layers have none."""
+    nn = torch.nn
+    modules = nn.LSTM(2, 2), nn.GRU(2, 2, batch_first=True), nn.MultiheadAttention(2, 1), nn.Linear(1, 1)
+    program = TorchProgram()
+    program.note_modules([("Net", [(type(module).__name__, module) for module in modules])], [])
+    assert [layer.batch_axis for layer in program.record().layers] == [1, 0, 1, None]
+
+
 def test_training_when_program_is_recorded_then_weights_are_equal_to_the_bit(tmp_path):
     """The record needs no random number and no other operation of the training."""
 

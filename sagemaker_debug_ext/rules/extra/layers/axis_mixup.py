@@ -1,0 +1,163 @@
+"""AxisMixup: a reshape, a layer or a loss takes one axis of a tensor for another."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.training import is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+
+MADE: Final = Selection(roles=(Role.MODEL_INPUT, Role.LAYER_OUTPUT))
+"""Tensors that are reshaped on the way to the next layer or the loss."""
+TAKEN: Final = Selection(roles=(Role.LAYER_INPUT,))
+ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
+
+
+def is_transposed_by_reshape(made: Array, taken: Array) -> bool:
+    """Return whether two tensors have the same axes in another order, but their numbers in the same order."""
+    if sorted(made.shape) != sorted(taken.shape) or _long_axes(made) == _long_axes(taken):
+        return False
+    return _has_same_numbers(made, taken)
+
+
+def is_flattened_across_classes(made: Array, rows: Array) -> bool:
+    """Return whether scores of shape (N, classes, …) were flattened to rows of classes without moving that axis."""
+    if rows.ndim != 2 or made.ndim < 3 or made.size != rows.size:
+        return False
+    num_classes = rows.shape[1]
+    return 1 < num_classes == made.shape[1] != made.shape[-1] and _has_same_numbers(made, rows)
+
+
+def _long_axes(tensor: Array) -> list[int]:
+    return [length for length in tensor.shape if length > 1]
+
+
+def _has_same_numbers(one: Array, other: Array) -> bool:
+    first, second = one.reshape(-1), other.reshape(-1)
+    return bool(np.any(first != first[0]) and np.array_equal(first, second))
+
+
+class AxisMixup(BuiltinRule):
+    """A reshape, a layer or a loss takes one axis for another, so that numbers of different samples or places mix.
+
+    Checks TRAIN steps (or steps without a mode), and decides after `patience` of them. The rule fires if
+
+    - the input of a layer has the axes of another layer's output, or of the model's input, in another order, but the
+      same numbers in the same order: it was reshaped, not transposed;
+    - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
+    - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
+      an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). Hooks for PyTorch
+      record which axis a layer takes.
+
+    Axes of length 1 do not count. Where two axes are equally long, the rule cannot see that one was taken for the
+    other.
+
+    Parameters:
+        patience: Number of steps at which it must hold; 2 when not given.
+
+    Source:
+        Own.
+
+    Example:
+        >>> rule = create_rule("AxisMixup", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "AxisMixup"
+    fires_after_patience = True
+    begins_anew = True
+    advice = (
+        "Move axes with transpose, permute or movedim, because reshape and view keep numbers in their order. "
+        "Recurrent and attention layers of PyTorch need batch_first=True if the samples are along the first axis."
+    )
+    selection = MADE.united_with(TAKEN).united_with(ANSWERS)
+
+    def configure(self) -> None:
+        self._num_steps = 0
+        self._lasting: dict[str, str] = {}
+
+    def needs(self) -> tuple[TensorRequirement, ...]:
+        return TensorRequirement("inputs of layers", TAKEN), TensorRequirement("outputs of layers", MADE)
+
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if axes are taken for others."""
+        patience: int = self.parameters["patience"]
+        if self._num_steps >= patience:
+            return []
+        taken = _values(view, TAKEN) if is_training(view) else {}
+        if not taken:
+            return None
+        self._num_steps += 1
+        found = dict(_mixups(view, taken))
+        self._lasting = (
+            found if self._num_steps == 1 else {name: found[name] for name in self._lasting if name in found}
+        )
+        if self._num_steps < patience or not self._lasting:
+            return []
+        name, text = next(iter(self._lasting.items()))
+        message = f"Numbers of different samples or places are mixed: {name!r} {text}."
+        return [self.found(view, message, tensors=list(self._lasting), value=len(self._lasting), threshold=0)]
+
+
+def _values(view: StepView, selection: Selection) -> dict[str, Array]:
+    """Return the selected tensors that are numbers along several axes."""
+    values = {name: view.value(name) for name in view.selected(selection)}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and value.ndim > 1 and value.size and value.dtype.kind in "biufV"
+    }
+
+
+def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
+    """Yield the names of tensors whose axes are taken for others, each with the predicate of a sentence about it."""
+    yield from _batches_along_another_axis(view, taken)
+    made, answers = _values(view, MADE), _values(view, ANSWERS)
+    by_size = collections.defaultdict[int, list[str]](list)
+    for name, value in made.items():
+        by_size[value.size].append(name)
+    for name, value in taken.items():
+        sources = by_size[value.size]
+        if name in answers:
+            source = next((other for other in sources if is_flattened_across_classes(made[other], value)), None)
+            way = "flattened to rows of classes, which are along another axis"
+        else:
+            source = next((other for other in sources if is_transposed_by_reshape(made[other], value)), None)
+            way = "reshaped, which does not transpose it"
+        if source is not None:
+            yield name, f"of shape {value.shape} is {source!r} of shape {made[source].shape}, {way}"
+
+
+def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
+    """Yield the inputs of layers that take another axis for the samples than the one as long as the targets."""
+    program = view.trial.program
+    axes = {f"{layer.name}_input_0": layer.batch_axis for layer in (program.layers if program is not None else ())}
+    found = {len(loss.targets) for loss in observed_losses(view) if _is_of_samples(loss)}
+    for name, value in taken.items():
+        axis = axes.get(name)
+        if axis is None or value.ndim != 3 or len(found) != 1:
+            continue
+        length, (num_samples,) = value.shape[axis], found
+        if length > 1 and length != num_samples == value.shape[1 - axis]:
+            yield (
+                name,
+                (
+                    f"has shape {value.shape}, and its layer takes axis {axis}, of length {length}, for the "
+                    f"{num_samples} samples"
+                ),
+            )
+
+
+def _is_of_samples(loss: LossObservation) -> bool:
+    """Return whether a loss has one target, or one vector of targets, for each sample."""
+    return loss.targets.ndim == 1 or (loss.targets.ndim == 2 and loss.targets.shape == loss.scores.shape)

@@ -1,0 +1,85 @@
+"""AxisMixup fires when a reshape, a layer or a loss takes one axis for another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import TRAIN, fired_at, loss_tensors
+
+NUM_SAMPLES, NUM_TIMES, NUM_FEATURES = 8, 5, 3
+
+
+def series(step):
+    return np.random.default_rng(step).normal(size=(NUM_SAMPLES, NUM_TIMES, NUM_FEATURES))
+
+
+def steps_of(tensors_of, num=3):
+    return {(TRAIN, step): tensors_of(series(step)) for step in range(num)}
+
+
+@pytest.mark.parametrize(
+    ("between", "fires"),
+    [
+        (lambda x: x.reshape(NUM_TIMES, NUM_SAMPLES, NUM_FEATURES), True),
+        (lambda x: x.reshape(NUM_SAMPLES, NUM_FEATURES, NUM_TIMES), True),
+        (lambda x: x.transpose(1, 0, 2), False),
+        (lambda x: x.reshape(NUM_SAMPLES * NUM_TIMES, NUM_FEATURES), False),
+        (lambda x: x.reshape(NUM_SAMPLES, -1), False),
+        (lambda x: np.ones_like(x).reshape(NUM_TIMES, NUM_SAMPLES, NUM_FEATURES), False),
+    ],
+    ids=["samples moved", "features moved", "transposed", "times as samples", "flattened", "equal numbers"],
+)
+def test_inputs_that_were_reshaped_instead_of_transposed_fire(run_rule, between, fires):
+    """Only the same numbers in the same order under axes in another order are a reshape where a transpose was meant."""
+    steps = steps_of(lambda x: {"Net_input_0": x, "lstm_input_0": between(x)})
+    assert fired_at(run_rule("AxisMixup", steps)) == ([1] if fires else [])
+
+
+def test_axes_of_length_one_are_no_order(run_rule):
+    """A channel axis of length 1 may be put anywhere."""
+    steps = steps_of(lambda x: {"Net_input_0": x[..., :1], "conv_input_0": x[..., :1].reshape(NUM_SAMPLES, 1, -1)})
+    assert run_rule("AxisMixup", steps) == []
+
+
+@pytest.mark.parametrize(
+    ("flatten", "fires"),
+    [(lambda x: x.reshape(-1, 4), True), (lambda x: np.moveaxis(x, 1, -1).reshape(-1, 4), False)],
+    ids=["as they lie", "classes moved to the end"],
+)
+def test_scores_that_were_flattened_across_classes_fire(run_rule, flatten, fires):
+    """Rows of classes hold the scores of one place only if the axis of classes was moved to the end before."""
+    steps = {}
+    for step in range(2):
+        scores = np.random.default_rng(step).normal(size=(2, 4, 3, 3))
+        steps[TRAIN, step] = {"conv_output_0": scores, **loss_tensors(flatten(scores), np.arange(18) % 4)}
+    assert fired_at(run_rule("AxisMixup", steps)) == ([1] if fires else [])
+
+
+@pytest.mark.parametrize(
+    ("batch_axis", "targets", "fires"),
+    [
+        (1, np.arange(NUM_SAMPLES) % 3, True),
+        (0, np.arange(NUM_SAMPLES) % 3, False),
+        (1, np.zeros((NUM_SAMPLES, NUM_TIMES), int), False),
+        (None, np.arange(NUM_SAMPLES) % 3, False),
+    ],
+    ids=["another axis", "the first axis", "targets of each time", "unknown"],
+)
+def test_a_layer_that_takes_another_axis_for_the_samples_fires(run_rule, monkeypatch, batch_axis, targets, fires):
+    """There are as many samples as targets; targets of each time leave open which axis is which."""
+    layer = LayerRecord(name="lstm", type="LSTM", batch_axis=batch_axis)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
+    scores = np.zeros((NUM_SAMPLES, 3, *targets.shape[1:]))
+    issues = run_rule("AxisMixup", steps_of(lambda x: {"lstm_input_0": x, **loss_tensors(scores, targets)}))
+    assert [cause.name for cause in likely_causes(issues)] == (["axes"] if fires else [])
+
+
+def test_a_mixup_at_a_single_step_does_not_fire(run_rule):
+    """One batch may look like another by chance; it must last for the patience."""
+    reshaped = steps_of(lambda x: {"Net_input_0": x, "lstm_input_0": x.reshape(NUM_TIMES, NUM_SAMPLES, -1)}, 1)
+    sound = steps_of(lambda x: {"Net_input_0": x, "lstm_input_0": x.transpose(1, 0, 2)})
+    assert run_rule("AxisMixup", {**sound, **reshaped}) == []
