@@ -85,6 +85,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "GeneralizationGap": _LOSS,
     "EvaluationMismatch": _INPUTS,
     "EvaluationOverlap": _INPUTS,
+    "TokenShift": _CLASSES,
     "TrainEvalMixup": RuleEvidence("loss", ("output_zeros",)),
     "LossInputMismatch": _CLASSES,
     "PredictionCollapse": _CLASSES,

@@ -28,6 +28,7 @@ from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NOTICE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
+from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA, OF_COPIES
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
@@ -56,7 +57,7 @@ CAUSES: Final[Mapping[str, str]] = {
     "sampling": "samples that repeat, come in an order, or are in both training and evaluation",
     "evaluation data": "training and evaluation data that do not fit each other",
     "class imbalance": "classes that are rare or missing",
-    "leaking feature": "a feature that gives the label away",
+    "leaking feature": "inputs that give the label away",
     "initialisation": "weights that training cannot start from",
     "dead units": "units that never answer",
     "learning rate too high": "updates that overshoot",
@@ -137,6 +138,8 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("PredictionCollapse", "class imbalance", text="hardly ever come up"),
     Sign("EvaluationMismatch", "evaluation data", text="Inputs of evaluation"),
     Sign("TreeGrowth", "evaluation data", text=NOT_THERE),
+    Sign("TokenShift", "leaking feature", text=SEEN),
+    Sign("TokenShift", "labels", text=LATER),
     Sign("LeakingFeature", "leaking feature"),
     Sign("NonFiniteOrigin", "not finite", "ungrown"),
     Sign("EvaluationMismatch", "wrong mode", text=TAKES_NO_NOTICE),

@@ -73,6 +73,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "PredictionCollapse": {"max_share": 0.995, "patience": 50, "patience_running": 300},
     "ReplicaDivergence": {},
     "SlowLearning": {"min_fall_percent": 1},
+    "TokenShift": {},
     "TrainEvalMixup": {"patience": 4},
     "TreeGrowth": {},
     "UnbrokenSymmetry": {},

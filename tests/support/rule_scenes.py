@@ -101,6 +101,7 @@ def _vanishing() -> dict[str, Any]:
 
 
 _HIDDEN = _numbers(8, 6)
+_TOKENS = np.random.default_rng(0).integers(0, 9, (4, 12))
 _NO_SPLITS = {
     "trees/Node": np.arange(1), "trees/Split": np.array([np.nan]), "trees/Gain": np.array([0.5]),
     "trees/Cover": np.array([100.0]),
@@ -139,6 +140,10 @@ EXTRA_SCENES = {
     "AxisMixup": Scene(
         train({"Net_input_0": _numbers(8, 5, 3), "lstm_input_0": _numbers(8, 5, 3).reshape(5, 8, 3)}), [0],
         {"patience": 1}, ("lstm_input_0",),
+    ),
+    "TokenShift": Scene(
+        train({"Net_input_0": _TOKENS[:, :-2], **loss_tensors(_numbers(40, 9), _TOKENS[:, 2:].reshape(-1))}), [0],
+        {"patience": 1}, ("CrossEntropyLoss_input_1",),
     ),
     "OverRegularisation": Scene(
         train({"drop_input_0": np.ones((8, 8)), "drop_output_0": np.zeros((8, 8))}), [0], {"window": 1},

@@ -28,7 +28,7 @@ FAULTS: Final = (
         "AxisMixup", "DuplicateBatches", "FlatLoss", "FrozenParameters", "GradientDecay", "GradientsNotReset",
         "InitialWeights", "LabelMix", "LearningRateTooHigh", "LearningRateTooLow", "LossDirection",
         "MissingActivation", "NonFiniteOrigin", "OverRegularisation", "ReplicaDivergence", "SaturatedActivation",
-        "TrainEvalMixup", "UnbrokenSymmetry", "WeightUpdateRatio",
+        "TokenShift", "TrainEvalMixup", "UnbrokenSymmetry", "WeightUpdateRatio",
     }
 )  # fmt: skip
 """Rules that find faults with which a model learns nothing."""

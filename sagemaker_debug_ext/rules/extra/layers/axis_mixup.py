@@ -8,10 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.first_steps import FirstStepsRule
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
-from sagemaker_debug_ext.rules.inference.training import is_training
-from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -21,6 +19,7 @@ MADE: Final = Selection(roles=(Role.MODEL_INPUT, Role.LAYER_OUTPUT))
 """Tensors that are reshaped on the way to the next layer or the loss."""
 TAKEN: Final = Selection(roles=(Role.LAYER_INPUT,))
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
+MIXED: Final = "Numbers of different samples or places are mixed: "
 
 
 def is_transposed_by_reshape(made: Array, taken: Array) -> bool:
@@ -47,7 +46,7 @@ def _has_same_numbers(one: Array, other: Array) -> bool:
     return bool(np.any(first != first[0]) and np.array_equal(first, second))
 
 
-class AxisMixup(BuiltinRule):
+class AxisMixup(FirstStepsRule):
     """A reshape, a layer or a loss takes one axis for another, so that numbers of different samples or places mix.
 
     Checks TRAIN steps (or steps without a mode), and decides after `patience` of them. The rule fires if
@@ -74,39 +73,19 @@ class AxisMixup(BuiltinRule):
     """
 
     spec_name = "AxisMixup"
-    fires_after_patience = True
-    begins_anew = True
     advice = (
         "Move axes with transpose, permute or movedim, because reshape and view keep numbers in their order. "
         "Recurrent and attention layers of PyTorch need batch_first=True if the samples are along the first axis."
     )
     selection = MADE.united_with(TAKEN).united_with(ANSWERS)
 
-    def configure(self) -> None:
-        self._num_steps = 0
-        self._lasting: dict[str, str] = {}
-
     def needs(self) -> tuple[TensorRequirement, ...]:
         return TensorRequirement("inputs of layers", TAKEN), TensorRequirement("outputs of layers", MADE)
 
-    def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if axes are taken for others."""
-        patience: int = self.parameters["patience"]
-        if self._num_steps >= patience:
-            return []
-        taken = _values(view, TAKEN) if is_training(view) else {}
-        if not taken:
-            return None
-        self._num_steps += 1
-        found = dict(_mixups(view, taken))
-        self._lasting = (
-            found if self._num_steps == 1 else {name: found[name] for name in self._lasting if name in found}
-        )
-        if self._num_steps < patience or not self._lasting:
-            return []
-        name, text = next(iter(self._lasting.items()))
-        message = f"Numbers of different samples or places are mixed: {name!r} {text}."
-        return [self.found(view, message, tensors=list(self._lasting), value=len(self._lasting), threshold=0)]
+    def problems(self, view: StepView) -> Mapping[str, str] | None:
+        """Return the tensors whose axes are taken for others."""
+        taken = _values(view, TAKEN)
+        return dict(_mixups(view, taken)) if taken else None
 
 
 def _values(view: StepView, selection: Selection) -> dict[str, Array]:
@@ -120,7 +99,7 @@ def _values(view: StepView, selection: Selection) -> dict[str, Array]:
 
 
 def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
-    """Yield the names of tensors whose axes are taken for others, each with the predicate of a sentence about it."""
+    """Yield the names of tensors whose axes are taken for others, each with a sentence about it."""
     yield from _batches_along_another_axis(view, taken)
     made, answers = _values(view, MADE), _values(view, ANSWERS)
     by_size = collections.defaultdict[int, list[str]](list)
@@ -135,7 +114,7 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
             source = next((other for other in sources if is_transposed_by_reshape(made[other], value)), None)
             way = "reshaped, which does not transpose it"
         if source is not None:
-            yield name, f"of shape {value.shape} is {source!r} of shape {made[source].shape}, {way}"
+            yield name, f"{MIXED}{name!r} of shape {value.shape} is {source!r} of shape {made[source].shape}, {way}."
 
 
 def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,144 @@
+"""TokenShift: a model of sequences is trained to predict another token than the next one, or sees that one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.inference.first_steps import FirstStepsRule
+from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+
+TOKENS: Final = Selection(roles=(Role.MODEL_INPUT,))
+TARGETS: Final = Selection(roles=(Role.LOSS_CLASS_LABEL,))
+MOST_PLACES: Final = 4
+"""Largest distance of a target from the token at its place."""
+FEWEST_TOKENS: Final = 4
+"""Fewest different tokens, and places of a sequence, that show a distance."""
+FEWEST_TARGETS: Final = 20
+SAME: Final = 0.98
+"""Fraction of targets that must be the token at one distance; the last of each sequence may be another."""
+BY_CHANCE: Final = 0.9
+"""Largest fraction of targets that are the token at any other distance."""
+LATER: Final = "places later"
+"""Text of targets beyond the next token."""
+SEEN: Final = "sees the tokens that it is to predict"
+"""Text of models that read the next token before they predict it."""
+
+
+def distance_of_targets(tokens: Array, targets: Array) -> int | None:
+    """Return how many places after its own each target is among the tokens; None if they are no tokens of it.
+
+    Args:
+        tokens: Sequences of tokens, of shape (samples, places).
+        targets: Targets of these places, which may be flattened; those below 0 do not count.
+    """
+    if len(tokens) == 0 or targets.size % len(tokens) or min(tokens.shape[1], len(np.unique(tokens))) < FEWEST_TOKENS:
+        return None
+    rows = targets.reshape(len(tokens), -1)
+    shares = [_share(tokens[:, distance:], rows) for distance in range(MOST_PLACES)]
+    best = int(np.argmax(shares))
+    others = shares[:best] + shares[best + 1 :]
+    return best if shares[best] >= SAME and max(others) <= BY_CHANCE else None
+
+
+def _share(tokens: Array, targets: Array) -> float:
+    length = min(tokens.shape[1], targets.shape[1])
+    is_known = targets[:, :length] >= 0
+    if np.count_nonzero(is_known) < FEWEST_TARGETS:
+        return 0.0
+    return float(np.mean(tokens[:, :length][is_known] == targets[:, :length][is_known]))
+
+
+class TokenShift(FirstStepsRule):
+    """A model of sequences is trained to predict another token than the next one, or sees the next one.
+
+    Compares the targets of classification losses with the tokens that the model reads, at the first TRAIN steps (or
+    steps without a mode). Tokens are whole numbers of shape (samples, places). The rule fires if nearly all targets are
+
+    - the tokens two or three places later, as when the script shifts labels that the model shifts itself;
+    - the next tokens, while an `nn.MultiheadAttention` gets no mask, or a recurrent layer also reads backwards, so that
+      the model sees what it is to predict. Only PyTorch is checked, and models with a single input of tokens.
+
+    Parameters:
+        patience: Number of steps at which it must hold; 3 when not given.
+
+    Source:
+        Own.
+
+    Example:
+        >>> rule = create_rule("TokenShift", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "TokenShift"
+    advice = (
+        "Let the target of each place be the next token. Do not shift labels for models that do so themselves. "
+        "Give attention a causal mask, and let recurrent layers read in one direction only."
+    )
+    selection = TOKENS.united_with(TARGETS)
+
+    def needs(self) -> tuple[TensorRequirement, ...]:
+        return TensorRequirement("inputs", TOKENS), TensorRequirement("targets", TARGETS)
+
+    def problems(self, view: StepView) -> Mapping[str, str] | None:
+        """Return the targets that are not the next tokens, or that the model sees."""
+        tokens, targets = _whole_numbers(view, TOKENS), _whole_numbers(view, TARGETS)
+        sequences = {name: value for name, value in tokens.items() if value.ndim == 2}
+        if not (sequences and targets):
+            return None
+        return dict(_problems(view, sequences, targets))
+
+
+def _whole_numbers(view: StepView, selection: Selection) -> dict[str, Array]:
+    values = {name: view.value(name) for name in view.selected(selection)}
+    return {name: value for name, value in values.items() if value is not None and value.dtype.kind in "iu"}
+
+
+def _problems(
+    view: StepView, sequences: Mapping[str, Array], targets: Mapping[str, Array]
+) -> Iterator[tuple[str, str]]:
+    for source, tokens in sequences.items():
+        distances = {name: distance_of_targets(tokens, value) for name, value in targets.items()}
+        predicts_next = 1 in distances.values()
+        for name, distance in distances.items():
+            if not predicts_next and distance is not None and distance > 1:
+                yield name, f"The targets {name!r} are the tokens {distance} {LATER} in {source!r}, not the next."
+            if distance == 1 and (layer := _layer_that_sees(view, source, tokens)):
+                yield name, f"The targets {name!r} are the next tokens in {source!r}, and the model {SEEN}: {layer}."
+
+
+def _layer_that_sees(view: StepView, source: str, tokens: Array) -> str:
+    """Return a layer that sees later tokens, with the reason; empty if none is known, or it reads other tokens, too."""
+    if any(_is_further_sequence(view, name, source, tokens) for name in view.tensor_names):
+        return ""
+    backwards = next((name for name in view.tensor_names if name.endswith("_reverse")), None)
+    if backwards is not None:
+        return f"a layer with the weights {backwards!r} reads backwards"
+    program = view.trial.program
+    attentions = (
+        layer.name for layer in (program.layers if program is not None else ()) if layer.type == "MultiheadAttention"
+    )
+    unmasked = (name for name in attentions if _has_no_mask(view, name, tokens.shape[1]))
+    found = next(unmasked, None)
+    return f"the attention of {found!r} has no mask" if found is not None else ""
+
+
+def _is_further_sequence(view: StepView, name: str, source: str, tokens: Array) -> bool:
+    if name == source or not name.startswith(source.removesuffix("0")):
+        return False
+    value = view.value(name)
+    return value is not None and value.dtype.kind in "iu" and value.ndim == 2 and not np.array_equal(value, tokens)
+
+
+def _has_no_mask(view: StepView, layer: str, length: int) -> bool:
+    """Return whether an attention attends to the tokens of a sequence among each other, without a mask."""
+    inputs = [name for name in view.tensor_names if re.fullmatch(rf"{re.escape(layer)}_input_\d+", name)]
+    shapes = [value.shape for name in inputs if (value := view.value(name)) is not None]
+    attends = len(shapes) >= 3 and all(length in shape[:2] for shape in shapes[:3])
+    return attends and not any(shape[-2:] == (length, length) for shape in shapes)

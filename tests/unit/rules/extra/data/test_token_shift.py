@@ -1,0 +1,96 @@
+"""TokenShift fires when targets of a sequence model are not its next tokens, or the model sees these."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.extra.data.token_shift import distance_of_targets
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import TRAIN, loss_tensors
+
+NUM_PLACES = 10
+
+
+def text_of(step):
+    return np.random.default_rng(step).integers(0, 9, (4, NUM_PLACES + 3))
+
+
+def steps_of(distance, **further):
+    """Return steps of a model that reads ten tokens of each text and predicts those some places later."""
+    found = {}
+    for step in range(3):
+        targets = text_of(step)[:, distance : distance + NUM_PLACES].reshape(-1)
+        inputs = {"Net_input_0": text_of(step)[:, :NUM_PLACES]}
+        found[TRAIN, step] = {**inputs, **further, **loss_tensors(np.zeros((len(targets), 9)), targets)}
+    return found
+
+
+@pytest.mark.parametrize("distance", range(4))
+def test_the_distance_of_targets_is_the_one_at_which_they_are_the_tokens(distance):
+    """Targets may be longer or shorter than the tokens, and those below 0 stand for no token."""
+    text = text_of(0)
+    targets = text[:, distance:].copy()
+    targets[:, 2] = -100
+    assert distance_of_targets(text, targets.reshape(-1)) == distance
+    assert distance_of_targets(text[:, :NUM_PLACES], targets) == distance
+    assert distance_of_targets(text, np.roll(targets, 1, axis=0)) is None
+
+
+@pytest.mark.parametrize(
+    ("tokens", "targets"),
+    [
+        (np.zeros((4, 10), int), np.zeros((4, 10), int)),
+        (np.arange(40).reshape(4, 10) % 3, np.arange(1, 41).reshape(4, 10) % 3),
+        (text_of(0), text_of(0)[:, 1:4]),
+        (text_of(0), np.zeros(7, int)),
+        (np.zeros((0, 10), int), np.zeros(0, int)),
+    ],
+    ids=["one token", "few tokens", "few targets", "another number of samples", "no samples"],
+)
+def test_the_distance_is_unknown_where_it_could_be_chance(tokens, targets):
+    """Few tokens or targets agree at any distance."""
+    assert distance_of_targets(tokens, targets) is None
+
+
+@pytest.mark.parametrize(("distance", "causes"), [(0, []), (1, []), (2, ["labels"])])
+def test_targets_beyond_the_next_token_fire(run_rule, distance, causes):
+    """Models may give back what they read, and language models predict the next token."""
+    assert [cause.name for cause in likely_causes(run_rule("TokenShift", steps_of(distance)))] == causes
+
+
+def test_targets_beyond_the_next_token_beside_those_of_the_next_do_not_fire(run_rule):
+    """A model may predict several tokens ahead with several losses."""
+    steps, next_ones = steps_of(2), steps_of(1)
+    both = {
+        key: {**steps[key], "CrossEntropyLoss_1_input_1": next_ones[key]["CrossEntropyLoss_input_1"]} for key in steps
+    }
+    assert run_rule("TokenShift", both) == []
+
+
+STATES = np.zeros((4, NUM_PLACES, 6))
+ATTENDS = {f"attention_input_{i}": STATES for i in range(3)}
+MASK = {"attention_input_3": np.triu(np.ones((NUM_PLACES, NUM_PLACES)))}
+MEMORY = {f"attention_input_{i}": np.zeros((4, 7, 6)) for i in (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("further", "fires"),
+    [
+        (ATTENDS, True),
+        ({**ATTENDS, **MASK}, False),
+        ({**ATTENDS, **MEMORY}, False),
+        ({**ATTENDS, "Net_input_1": text_of(9)[:, :NUM_PLACES]}, False),
+        ({"Net_lstm.weight_ih_l0": STATES, "Net_lstm.weight_ih_l0_reverse": STATES}, True),
+        ({"Net_lstm.weight_ih_l0": STATES}, False),
+    ],
+    ids=["no mask", "mask", "attends to others", "two texts", "reads backwards", "reads forwards"],
+)
+def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fires):
+    """Attention among the tokens needs a mask, unless they are another text than the one to predict."""
+    layer = LayerRecord(name="attention", type="MultiheadAttention", batch_axis=0)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
+    issues = run_rule("TokenShift", steps_of(1, **further))
+    assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
