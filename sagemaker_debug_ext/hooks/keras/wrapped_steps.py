@@ -265,6 +265,8 @@ class WrappedFunction:
             labels = [labels[key] for key in keys if key in labels] or labels  # beside their predictions
         if self._phase is not Phase.PREDICT:
             recording.note("labels", CollectionKeys.OUTPUTS, labels)
+            if weights is not None:
+                recording.note("sample_weights", CollectionKeys.INPUTS, weights)
         self._watcher.note_batch(self._phase, inputs, labels, weights)
 
     def _look_for_random_numbers(self) -> None:

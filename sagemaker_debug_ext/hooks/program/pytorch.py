@@ -202,7 +202,7 @@ def loss_arguments(loss: nn.Module) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a number, flag or name as it is, and a few numbers as a list; None for anything else."""
-    if isinstance(value, Tensor) and value.ndim == 1 and 0 < value.numel() <= _MOST_NUMBERS:
+    if isinstance(value, Tensor) and value.ndim < 2 and 0 < value.numel() <= _MOST_NUMBERS:
         return value.tolist()
     return value if _is_plain(value) or isinstance(value, list) else None
 

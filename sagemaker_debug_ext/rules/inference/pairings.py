@@ -230,13 +230,6 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
 """Pairings that cannot work, the most certain first."""
 
 
-def weights_of(program: ProgramRecord | None, name: str) -> list[float]:
-    """Return the weights of classes in a loss; empty if there are none, or they are unknown."""
-    losses = program.losses if program is not None else ()
-    found = next((loss.arguments.get("weight") for loss in losses if loss.name == name), None)
-    return found if isinstance(found, list) and len(found) > 1 else []
-
-
 def problem_of_own_loss(program: ProgramRecord | None) -> str:
     """Return the problem of a loss that the script computes itself; empty if there is none, or it has no such loss."""
     shapes = (loss.spread_shape for loss in (program.losses if program is not None else ()) if loss.spread_shape)

@@ -144,11 +144,13 @@ def test_record_when_model_has_its_own_step_then_tells_so(make_hook, open_trial,
 
 @pytest.mark.parametrize("weights", [None, {0: 1.0, 1: 2.0, 2: 0.5}])
 def test_record_when_classes_have_weights_then_tells_so(make_hook, open_trial, weights):
-    """Losses of training are then not on the scale of those of validation."""
+    """Losses of training are then not on the scale of those of validation; the weights are saved with the inputs."""
     model = sequential(keras.layers.Dense(3, activation="softmax"), loss="sparse_categorical_crossentropy")
     hook = make_hook("out", include_collections=["losses", "inputs"])
     model.fit(INPUTS, CLASSES, batch_size=48, verbose=0, callbacks=[hook], class_weight=weights)
-    assert open_trial(hook).program.is_weighted == (weights is not None)
+    trial = open_trial(hook)
+    assert trial.program.is_weighted == (weights is not None)
+    assert trial.has_tensor("sample_weights") == (weights is not None)
 
 
 def test_record_when_model_or_loss_is_the_scripts_own_then_says_what_is_unknown(make_hook, open_trial):

@@ -12,9 +12,9 @@ import numpy as np
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role

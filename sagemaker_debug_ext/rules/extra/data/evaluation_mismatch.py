@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
-from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role

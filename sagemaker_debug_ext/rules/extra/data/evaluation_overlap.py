@@ -12,8 +12,8 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.losses import observed_losses
-from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role

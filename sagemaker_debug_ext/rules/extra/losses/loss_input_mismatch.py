@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.class_weights import ClassWeights, weights_of
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.pairings import (
     CLASSES,
@@ -23,7 +23,6 @@ from sagemaker_debug_ext.rules.inference.pairings import (
     output_of,
     problem_of_own_loss,
     problem_of_pairing,
-    weights_of,
 )
 from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -48,13 +47,9 @@ LEAST_FALL: Final = 0.9
 FEWEST_SUMMED: Final = 8
 MOST_LOOKS: Final = 5
 """Number of steps at which outputs of the model are read."""
-FEWEST_LABELS: Final = 300
-"""Number of labels from which on the frequencies of classes are known."""
-MORE_COMMON: Final = 2
-"""Ratio of the most common class to the rarest from which on weights matter."""
-HEAVIER: Final = 1.5
-"""Ratio of their weights above which the most common class is favoured on purpose or by mistake."""
 WEIGHED_WRONGLY: Final = "weighs classes the more, the more common they are, so that the rare ones are hardly learnt"
+SAMPLE_WEIGHTS: Final = "sample_weights"
+"""Weights of the samples of a batch in Keras, which classes may give them."""
 _PREDICTIONS: Final = "predictions"
 """Name of the predictions of a Keras model with one output."""
 RECENT: Final = 5
@@ -256,20 +251,6 @@ def is_sum(loss: LossObservation) -> bool:
     return any(_is_near(mean, loss.value / count) for mean in means)
 
 
-def favours_common(weights: Sequence[float], counts: npt.NDArray[np.int64]) -> bool:
-    """Return whether classes weigh the more, the more common they are, as weights in the wrong order do.
-
-    Args:
-        weights: Weight of each class in the loss.
-        counts: Number of labels of each class.
-    """
-    order = np.argsort(counts[counts > 0], kind="stable")
-    of_classes, numbers = np.asarray(weights)[counts > 0][order], counts[counts > 0][order]
-    if len(order) < 2 or numbers[-1] < MORE_COMMON * numbers[0]:
-        return False
-    return bool(np.all(np.diff(of_classes) >= 0) and of_classes[-1] > HEAVIER * of_classes[0])
-
-
 class LossInputMismatch(TensorRule):
     """A loss gets another input than it expects: the output has an extra, a missing or a wrong activation.
 
@@ -287,7 +268,7 @@ class LossInputMismatch(TensorRule):
       are that many times larger, and so are the updates at a learning rate chosen for the mean.
 
     It fires after 300 labels if a cross entropy weighs the most common class more than the rarest, and classes the
-    more, the more common they are. Hooks for PyTorch record the weights.
+    more, the more common they are. Hooks for PyTorch record the weights, and hooks for Keras save those of samples.
 
     It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast, and
     if the outputs of the model add up to 1 over the samples of a batch instead of the classes. For PyTorch,
@@ -336,7 +317,7 @@ class LossInputMismatch(TensorRule):
         self._pending = DeferredMeasurements()
         self._problems: dict[str, str] = {}
         self._num_looks: collections.Counter[str] = collections.Counter()
-        self._counts: dict[str, npt.NDArray[np.int64]] = {}
+        self._weights: dict[str, ClassWeights] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the problem with the input of a loss."""
@@ -348,7 +329,10 @@ class LossInputMismatch(TensorRule):
         if name in view.selected(self._of_loops):
             return self._measure_loop(view, name)
         output = self._output(view, name)
-        if output is not None and (problem := self._problems.setdefault(name, problem_of_pairing(output))):
+        if output is not None:
+            self._problems.setdefault(name, problem_of_pairing(output))
+        problem = self._problems.get(name, "") or (WEIGHED_WRONGLY if self._weighs_wrongly(view, name) else "")
+        if problem:
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
         given = _given(view, name)
         if given is None or given.scores.dtype.kind not in "fV":
@@ -362,8 +346,6 @@ class LossInputMismatch(TensorRule):
         if kind in DIFFERENCES and targets is not None and targets.shape != scores.shape:
             text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=text)
-        if problem := self._problem_of_weights(name, targets):
-            return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
         self._observe_sum(view, name)
         seen = self._seen.setdefault(name, _Seen())
         if np.isfinite(to_float64(scores)).all():
@@ -411,15 +393,15 @@ class LossInputMismatch(TensorRule):
         targets = view.value(scheme.targets_of(name))
         return None if targets is None else output_of(program, scheme.loss_of(name), targets, view.value(name))
 
-    def _problem_of_weights(self, name: str, targets: Array | None) -> str:
-        """Return the problem of weights that make common classes count for more than rare ones; empty without one."""
-        weights = weights_of(self.base_trial.program, naming_scheme_of(self.base_trial).loss_of(name))
-        if not weights or targets is None or targets.dtype.kind not in "iu":
-            return ""
-        counts = self._counts.setdefault(name, np.zeros(len(weights), np.int64))
-        known = targets[(targets >= 0) & (targets < len(weights))]
-        counts += np.bincount(known.reshape(-1), minlength=len(weights))
-        return WEIGHED_WRONGLY if counts.sum() >= FEWEST_LABELS and favours_common(weights, counts) else ""
+    def _weighs_wrongly(self, view: StepView, name: str) -> bool:
+        """Return whether weights make common classes count for more than rare ones."""
+        scheme = naming_scheme_of(self.base_trial)
+        if name not in self._weights:
+            self._weights[name] = ClassWeights(weights_of(self.base_trial.program, scheme.loss_of(name)))
+        targets = view.value(scheme.targets_of(name))
+        if targets is not None and targets.dtype.kind in "iuf":
+            self._weights[name].observe(targets, view.value(SAMPLE_WEIGHTS))
+        return self._weights[name].favours_common
 
     def _observe_sum(self, view: StepView, name: str) -> None:
         known = self._sums.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.samples import sample_hashes
+from sagemaker_debug_ext.rules.reading.samples import sample_hashes
 
 
 def test_small_samples_cannot_be_told_apart():

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import favours_common, kind_by_value
+from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import kind_by_value
 from sagemaker_debug_ext.rules.inference.losses import LossObservation
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
@@ -186,18 +186,3 @@ def test_weights_of_classes_must_not_favour_the_common_one(run_rule, monkeypatch
     issues = run_rule("LossInputMismatch", steps)
     assert fired_at(issues)[:1] == ([14] if fires else [])
     assert not fires or "the more common they are" in issues[0].message
-
-
-@pytest.mark.parametrize(
-    ("weights", "counts", "expected"),
-    [
-        ([1.0, 2.0, 4.0], [10, 20, 40], True),
-        ([1.0, 2.0, 4.0], [40, 20, 10], False),
-        ([1.0, 4.0, 2.0], [10, 20, 40], False),
-        ([1.0, 1.0, 9.0], [0, 30, 31], False),
-        ([0.0, 1.0], [0, 5], False),
-    ],
-)
-def test_favours_common_when_weights_grow_with_counts_then_holds(weights, counts, expected):
-    """Classes that never come up, or that are about as common, tell nothing."""
-    assert favours_common(weights, np.array(counts)) == expected
