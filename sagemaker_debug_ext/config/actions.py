@@ -21,6 +21,8 @@ _EMAIL: Final = re.compile(r"[A-Za-z0-9._%+-]+@([A-Za-z0-9_-]+\.)+[A-Za-z]{2,}")
 _STRICT_EMAIL: Final = re.compile(r"[a-z0-9]+@\w+\.\w{2,3}")
 _PHONE: Final = re.compile(r"\+[1-9][0-9]{1,14}")
 _STRICT_PHONE: Final = re.compile(r"\+\d{1,15}")
+_HOST: Final = re.compile(r"(?P<scheme>\w+)://([^/?#]*@)?(?P<host>[\w.-]*|\[[^\]]*\])")
+_TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~@:+=%-]{16,}")
 
 
 def _matches(pattern: re.Pattern[str], strict: re.Pattern[str], form: str) -> Any:
@@ -207,6 +209,21 @@ def _parse_one(entry: object) -> Action:
     if argument is None and kind is not StopTraining:
         raise SMDebugValueError(f"the action {name!r} must have {_ARGUMENT_OF[kind]!r} (got {dict(entry)!r})")
     return kind(argument)  # type: ignore[call-arg]  # each takes one argument
+
+
+def shown_address(url: str) -> str:
+    """Return scheme and host of the address of a webhook, because the rest may be a secret."""
+    found = _HOST.match(url)
+    return "no address" if found is None else f"{found['scheme']}://{found['host']}/…"
+
+
+def may_hold_secret(url: str) -> bool:
+    """Return whether an address seems to hold credentials: a user name, a query, or a long word of letters and digits.
+
+    The services that take messages put their tokens there.
+    """
+    host, _, path = url.partition("//")[2].partition("/")
+    return "@" in host or "?" in url or any(map(_TOKEN.fullmatch, path.split("/")))
 
 
 def load_entries(text: str) -> list[Any]:

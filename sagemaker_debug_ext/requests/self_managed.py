@@ -6,6 +6,7 @@ Settings that are too large for it travel in an input channel, if the caller can
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +14,7 @@ import attrs
 
 from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 from sagemaker_debug_ext.catalog.images import rule_regions
+from sagemaker_debug_ext.config.actions import load_entries, may_hold_secret, shown_address
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.job_channel import CHANNEL_NAME, channel_header, channel_input, channel_location
 from sagemaker_debug_ext.config.job_spec import (
@@ -26,7 +28,7 @@ from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
 from sagemaker_debug_ext.config.self_managed import SelfManaged
-from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError
+from sagemaker_debug_ext.errors import DebugExtWarning, JobSpecError, SMDebugTypeError
 from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 from sagemaker_debug_ext.requests.hook import HookSetting
@@ -122,12 +124,18 @@ def spec_of_members(request: Mapping[str, Any], self_managed: SelfManaged | None
     Args:
         request: A CreateTrainingJob request, or its Debugger members alone.
         self_managed: How the job is watched; ``SelfManaged()`` by default.
+
+    Raises:
+        SMDebugValueError: The actions of a rule are not valid JSON.
     """
     options = self_managed or SelfManaged()
     profiler = request.get("ProfilerConfig")
+    rules = _without_images(request.get("DebugRuleConfigurations", ()))
+    for rule in rules:
+        _warn_of_secrets(rule)
     return JobSpec(
         hook=request["DebugHookConfig"],
-        rules=_without_images(request.get("DebugRuleConfigurations", ())),
+        rules=rules,
         tensorboard=request.get("TensorBoardOutputConfig"),
         profiler=None if profiler is None or profiler.get("DisableProfiler") else profiler,
         profiler_rules=_without_images(request.get("ProfilerRuleConfigurations", ())),
@@ -145,6 +153,21 @@ def _without_images(rules: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any],
         for rule in rules
         if rule["RuleConfigurationName"] != PROFILER_RULE_NAME
     )
+
+
+def _warn_of_secrets(rule: Mapping[str, Any]) -> None:
+    """Warn of each webhook whose address seems to hold credentials, which the description of the job would show."""
+    text = rule.get("RuleParameters", {}).get("action_json")
+    for entry in load_entries(text) if isinstance(text, str) and text else ():
+        url = entry.get("url") if isinstance(entry, Mapping) else None
+        if isinstance(url, str) and may_hold_secret(url):
+            warnings.warn(
+                f"rule {rule['RuleConfigurationName']!r} sends messages to {shown_address(url)}: the address seems to "
+                "hold credentials, which everyone who may describe the job can read; set an environment variable to "
+                "it where the watcher runs, and give the action the name of the variable: url_from in place of url",
+                DebugExtWarning,
+                stacklevel=4,
+            )
 
 
 def self_managed_request(

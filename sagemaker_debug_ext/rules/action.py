@@ -23,6 +23,7 @@ import importlib
 import json
 import logging
 import os
+import re
 import threading
 import urllib.request
 import uuid
@@ -32,7 +33,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext._printable import printable
-from sagemaker_debug_ext.config.actions import load_entries
+from sagemaker_debug_ext.config.actions import load_entries, shown_address
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.fileio import atomic_write
@@ -64,6 +65,9 @@ MAX_LISTING_PAGES: Final = 50
 TIMEOUT_SECONDS: Final = 30.0
 """How long an action is waited for."""
 WEBHOOK_TIMEOUT_SECONDS: Final = 10.0
+
+_ADDRESS: Final = re.compile(r"https?://([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?([/?#][!-~]*)?")
+"""Addresses that clients of HTTP take: what they say of others may hold parts of them."""
 
 
 class ActionHandler(Protocol):
@@ -106,9 +110,16 @@ def parse_actions(text: str | None) -> list[dict[str, Any]]:
 
 def _is_action(entry: Any) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        LOG.warning("an action is an object with a name (got %r); it is left out", entry)
+        LOG.warning("an action is an object with a name (got %r); it is left out", _shown(entry))
         return False
     return True
+
+
+def _shown(entry: Any) -> Any:
+    """Return what to show of an entry: not all of an address, which may be a secret."""
+    if isinstance(entry, dict) and isinstance(entry.get("url"), str):
+        return {**entry, "url": shown_address(entry["url"])}
+    return entry
 
 
 class StopTrainingJob:
@@ -219,15 +230,18 @@ class PublishMessage:
 def post_to_webhook(parameters: ActionParameters, rule_name: str, message: str) -> None:
     """Send rule and message to an address, as JSON by POST.
 
-    An address in an environment variable is a secret, so it is neither logged nor part of an error.
+    An address may be a secret, so no more than its host is logged or part of an error.
 
     Raises:
         SMDebugValueError: The address is not one of HTTP, or the variable that ``url_from`` names is not set.
         OSError: It does not take the message.
     """
     url, shown = _webhook_address(parameters)
-    if not url.startswith(("https://", "http://")):
-        raise SMDebugValueError(f"url of action 'webhook' must begin with https:// or http:// (got {shown})")
+    if not _ADDRESS.fullmatch(url):
+        raise SMDebugValueError(
+            "url of action 'webhook' must begin with https:// or http:// and a host without user name, and have no "
+            f"blanks (got {shown})"
+        )
     body = json.dumps({"rule": rule_name, "message": message}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - checked above
     with urllib.request.urlopen(request, timeout=WEBHOOK_TIMEOUT_SECONDS):  # noqa: S310 - checked above
@@ -238,7 +252,7 @@ def _webhook_address(parameters: ActionParameters) -> tuple[str, str]:
     """Return the address of a webhook, and what to show in its place."""
     variable = parameters.get("url_from")
     if variable is None:
-        return parameters["url"], repr(parameters["url"])
+        return parameters["url"], shown_address(parameters["url"])
     try:
         return os.environ[variable], f"the value of environment variable {variable}"
     except KeyError:
@@ -386,7 +400,7 @@ class Actions:
         given = [entry[key] for key in keys or () if key in entry]
         if keys and (len(given) != 1 or not isinstance(given[0], str)):
             needed = " or ".join(map(repr, keys))
-            LOG.warning("%s: action %r needs %s (got %r); it is left out", self.rule_name, name, needed, dict(entry))
+            LOG.warning("%s: action %r needs %s (got %r); it is left out", self.rule_name, name, needed, _shown(entry))
             return False
         return True
 

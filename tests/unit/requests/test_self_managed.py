@@ -2,6 +2,8 @@
 
 import copy
 import hashlib
+import json
+import warnings
 
 import pytest
 
@@ -21,7 +23,7 @@ from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError,
 from sagemaker_debug_ext.requests import debugger_request
 from sagemaker_debug_ext.requests.checks import longest_processing_seconds
 from sagemaker_debug_ext.requests.processing import watcher_job_of
-from sagemaker_debug_ext.requests.self_managed import self_managed_request
+from sagemaker_debug_ext.requests.self_managed import self_managed_request, spec_of_members
 
 REQUEST = {
     "TrainingJobName": "digits-1",
@@ -32,6 +34,15 @@ RULES = [
     Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining()),
     Rule.sagemaker(rule_configs.overfit()),
 ]
+
+
+def members_with(action_json):
+    """Return the Debugger members of a job with a rule whose actions are written by hand."""
+    request = debugger_request(
+        job_name="digits-1", region="us-east-1", output_path="s3://bucket/output", rules=RULES[1:]
+    )
+    request["DebugRuleConfigurations"][0]["RuleParameters"]["action_json"] = action_json
+    return request
 
 
 def test_request_differs_in_environment_alone():
@@ -81,6 +92,33 @@ def test_spec_holds_the_members_that_the_service_would_get():
     ]
     assert not any("RuleEvaluatorImage" in rule for rule in spec.rules)
     assert spec.output_path == "s3://bucket/output"
+
+
+@pytest.mark.parametrize(
+    ("url", "is_secret"),
+    [
+        ("https://hooks.slack.com/services/T0/B0/4Xz9s3cretWordOfASlackHook", True),
+        ("https://example.com/notify?key=s3cret", True),
+        ("https://me:s3cret@example.com/notify", True),
+        ("https://example.com/team/training-jobs-of-vision", False),
+        ("http://10.0.0.7:8080/notify", False),
+    ],
+)
+def test_webhook_when_its_address_holds_credentials_then_warns_and_names_the_alternative(url, is_secret):
+    """Everyone who may describe the job sees them; the warning shows the host alone."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        spec_of_members(members_with(json.dumps({"name": "webhook", "url": url})))
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == is_secret
+    assert all("rule 'Overfit'" in message and "url_from in place of url" in message for message in messages)
+    assert "s3cret" not in "".join(messages)
+
+
+def test_actions_when_they_are_no_json_then_are_refused():
+    """On submission, not by the watcher."""
+    with pytest.raises(SMDebugValueError, match="action_json must be a JSON object"):
+        spec_of_members(members_with("{stop}"))
 
 
 def test_spec_when_settings_are_equal_then_variables_are_equal_for_every_job():

@@ -173,12 +173,31 @@ def test_actions_that_cannot_be_carried_out_are_logged(entry, logged, caplog):
     assert logged in caplog.text
 
 
-def test_an_address_from_the_environment_is_not_logged_when_it_is_refused(monkeypatch, caplog):
-    """It is a secret, and logs are read by many."""
-    monkeypatch.setenv("OWN_HOOK", "ftp://example.com/secret")
-    Actions('{"name": "webhook", "url_from": "OWN_HOOK"}', "Rule").invoke()
-    assert "got the value of environment variable OWN_HOOK" in caplog.text
-    assert "secret" not in caplog.text
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ftp://example.com/s3cret",
+        "https://me:s3cret@example.com/",
+        "https://example.com/s3cret with blanks",
+        "https://127.0.0.1:9/s3cret",
+    ],
+)
+@pytest.mark.parametrize("key", ["url", "url_from"])
+def test_no_more_than_the_host_of_an_address_is_logged_when_nothing_is_sent(key, address, monkeypatch, caplog):
+    """It may be a secret, and logs are read by many."""
+    monkeypatch.setenv("OWN_HOOK", address)
+    given = {"url": address, "url_from": "OWN_HOOK"}[key]
+    Actions(json.dumps({"name": "webhook", key: given}), "Rule").invoke()
+    assert "action 'webhook' failed" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+def test_an_action_that_is_left_out_is_logged_without_its_address(caplog):
+    """Whatever else is wrong with it."""
+    url = "https://example.com/s3cret"
+    Actions(json.dumps([{"url": url}, {"name": "webhook", "url": url, "url_from": "OWN_HOOK"}]), "Rule")
+    assert caplog.text.count("https://example.com/…") == 2
+    assert "s3cret" not in caplog.text
 
 
 @pytest.mark.parametrize("key", ["url", "url_from"])
