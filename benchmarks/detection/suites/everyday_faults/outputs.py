@@ -45,12 +45,14 @@ faults({
          setting(loss=nn.NLLLoss())),
         ("activity", "negative log likelihood of plain scores", setting(loss=nn.NLLLoss())),
         ("textures", "softmax over the batch", with_output(nn.Softmax(dim=0))),
-        ("characters", "scores reshaped instead of transposed", with_output(Apply(reshape_instead_of_transpose))),
         ("prices", "targets without their second axis", with_targets(lambda y: y[:, 0])),
         ("energy", "sigmoid at the output", with_output(nn.Sigmoid())),
         ("roads", "ReLU at the output", with_output(nn.ReLU())),
         ("headlines", "the minus is missing", setting(loss=Written(_no_minus))),
         ("search results", "clamped at the wrong side", setting(loss=Written(_other_side))),
+    ],
+    "axes": [
+        ("characters", "scores reshaped instead of transposed", with_output(Apply(reshape_instead_of_transpose))),
     ],
     "architecture": [
         ("spirals", "activations left out", with_model(lambda: dense(2, 32, 32, 3, act=nn.Identity))),

@@ -381,7 +381,9 @@ BLIND_LATER: Final = [
         "keras",
         ("initialisation", "architecture"),
     ),
-    Pair("keras_reshape_instead_of_transpose", "own program, after a StackOverflow question", "keras", ("inputs",)),
+    Pair(
+        "keras_reshape_instead_of_transpose", "own program, after a StackOverflow question", "keras", ("axes", "inputs")
+    ),
     Pair("keras_flip_breaks_label", "own program, after a forum thread", "keras", ("labels", "inputs")),
     Pair(
         "keras_binary_loss_three_classes",
@@ -410,7 +412,9 @@ of causes, for the first six Keras pairs of the alphabet when they had been eval
 
 BLIND_THIRD: Final = [
     Pair("torch_circles_no_activation", "own program, after PyTorch forum 13287", "pytorch", ("architecture",)),
-    Pair("torch_lstm_axis_order", "own program, after PyTorch forum 62364", "pytorch", ("inputs", "architecture")),
+    Pair(
+        "torch_lstm_axis_order", "own program, after PyTorch forum 62364", "pytorch", ("axes", "inputs", "architecture")
+    ),
     Pair("torch_kldiv_soft_labels", "own program, after PyTorch forum 763", "pytorch", ("loss or output",)),
     Pair(
         "torch_rewrapped_predictions", "own program, after PyTorch forum 23261", "pytorch", ("parameters not trained",)
@@ -445,7 +449,7 @@ BLIND_THIRD: Final = [
         "torch_segmentation_flatten",
         "own program, after GitHub qubvel-org/segmentation_models.pytorch#461",
         "pytorch",
-        ("labels", "inputs", "loss or output"),
+        ("axes", "labels", "inputs", "loss or output"),
     ),
     Pair("keras_pixels_255", "own program, after a question on pullrequest.ru", "keras", ("inputs",)),
     Pair("keras_bn_moving_average", "own program, after GitHub keras-team/keras#3949", "keras", ("wrong mode",)),
@@ -455,7 +459,12 @@ BLIND_THIRD: Final = [
     ),
     Pair("keras_zeros_kernel", "own program, after a forum thread of deeplearning.ai", "keras", ("initialisation",)),
     Pair("keras_multilabel_softmax", "own program, after StackOverflow 44164749", "keras", ("loss or output",)),
-    Pair("keras_rare_class_weights", "own program, after GitHub keras-team/keras#1875", "keras", ("class imbalance",)),
+    Pair(
+        "keras_rare_class_weights",
+        "own program, after GitHub keras-team/keras#1875",
+        "keras",
+        ("class imbalance", "loss or output"),
+    ),
     Pair(
         "keras_focal_log",
         "own program, after GitHub mkocabas/focal-loss-keras#17",
