@@ -55,6 +55,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "ExplodingTensor": _NON_FINITE,
     "NonFiniteOrigin": _NON_FINITE,
     "WeightUpdateRatio": _UPDATES,
+    "LearningRateSchedule": _UPDATES,
     "LearningRateTooHigh": _UPDATES,
     "LearningRateTooLow": _UPDATES,
     "SlowLearning": _LOSS,

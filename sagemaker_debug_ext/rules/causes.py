@@ -160,6 +160,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("OverRegularisation", "regularisation"),
     Sign("TreeGrowth", "regularisation", text=NO_SPLIT),
     Sign("TreeGrowth", "regularisation", text=NO_GAIN),
+    Sign("LearningRateSchedule", "learning rate too low"),
     Sign("LearningRateTooHigh", "learning rate too high"),
     Sign("WeightUpdateRatio", "learning rate too high", text="above the limit"),
     Sign("WeightUpdateRatio", "learning rate too low", text="below the limit"),

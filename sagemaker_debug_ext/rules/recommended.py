@@ -59,6 +59,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "InputScale": {"max_scale": 40},
     "LabelMix": {"min_mixing": 0.4, "max_ratio": 20},
     "LeakingFeature": {"copies": False},
+    "LearningRateSchedule": {},
     "LearningRateTooHigh": {"threshold": 0.35, "patience_running": 200},
     "LearningRateTooLow": {"threshold": 5e-6},
     "LossDirection": {"factor": 2},

@@ -145,6 +145,9 @@ EXTRA_SCENES = {
         train({"Net_input_0": _TOKENS[:, :-2], **loss_tensors(_numbers(40, 9), _TOKENS[:, 2:].reshape(-1))}), [0],
         {"patience": 1}, ("CrossEntropyLoss_input_1",),
     ),
+    "LearningRateSchedule": Scene(
+        train({"SGD_learning_rate_0": 0.1}, *[{"SGD_learning_rate_0": 1e-9}] * 5), [5], {}, ("SGD_learning_rate_0",)
+    ),
     "OverRegularisation": Scene(
         train({"drop_input_0": np.ones((8, 8)), "drop_output_0": np.zeros((8, 8))}), [0], {"window": 1},
         ("drop_output_0",),

@@ -153,8 +153,11 @@ class AutoHook(Hook):
             self._steps.correct_mode(ModeKeys.TRAIN)
         are_kept = self._resets.note_update(optimizer)
         if are_kept is not None and self._records_functions():
-            name = f"{type(optimizer).__name__}_gradients_kept_{self._resets.number_of(optimizer)}"
-            self._capture_missing(name, torch.tensor(float(are_kept)))
+            kind, number = type(optimizer).__name__, self._resets.number_of(optimizer)
+            self._capture_missing(f"{kind}_gradients_kept_{number}", torch.tensor(float(are_kept)))
+            rate = optimizer.param_groups[0].get("lr")
+            if isinstance(rate, (float, torch.Tensor)):
+                self._capture_missing(f"{kind}_learning_rate_{number}", torch.as_tensor(rate).detach())
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:

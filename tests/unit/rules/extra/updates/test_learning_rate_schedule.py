@@ -1,0 +1,57 @@
+"""LearningRateSchedule fires when a schedule was made for another number of steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import TRAIN, fired_at
+
+RISING = np.linspace(0.004, 0.03, 40)
+
+
+def steps_of(rates):
+    return {(TRAIN, step): {"SGD_learning_rate_0": np.float32(rate)} for step, rate in enumerate(rates)}
+
+
+def optimizer_with(monkeypatch, **numbers):
+    optimizers = (OptimizerRecord(type="Adam", numbers={"max_lr": 9.0}), OptimizerRecord(type="SGD", numbers=numbers))
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", optimizers=optimizers))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "rates", "fires"),
+    [
+        ({"initial_lr": 0.004, "max_lr": 0.1}, RISING, True),
+        ({"initial_lr": 0.004, "max_lr": 0.1}, [0.004] * 40, True),
+        ({"initial_lr": 0.004, "max_lr": 0.1}, [*RISING, 0.1, 0.05], False),
+        ({"initial_lr": 0.1}, RISING, True),
+        ({"initial_lr": 0.1}, [0.01] * 40, False),
+        ({"initial_lr": 0.1}, RISING[::-1], False),
+        ({}, RISING, False),
+    ],
+    ids=[
+        "peak not reached", "never stepped", "peak reached", "warm-up not ended", "resumed", "resumed and falling",
+        "unknown plan",
+    ],
+)  # fmt: skip
+def test_a_learning_rate_that_only_rises_must_reach_its_plan(run_rule, monkeypatch, numbers, rates, fires):
+    """Whether it does is known when the job has ended; a job that was resumed may be past the peak."""
+    optimizer_with(monkeypatch, **numbers)
+    assert fired_at(run_rule("LearningRateSchedule", steps_of(rates))) == ([39] if fires else [])
+
+
+@pytest.mark.parametrize(
+    ("rates", "fires"),
+    [
+        (0.1 * 0.5 ** np.arange(100), True),
+        (0.05 * (1 + np.cos(np.linspace(0, np.pi, 100))), False),
+        (0.1 * 0.1 ** (np.arange(100) // 25), False),
+    ],
+    ids=["halved each step", "cosine", "a tenth at a time"],
+)
+def test_a_learning_rate_that_is_soon_almost_zero_fires(run_rule, rates, fires):
+    """Schedules for epochs that are stepped once a batch end training early; others come near 0 at the end."""
+    assert fired_at(run_rule("LearningRateSchedule", steps_of(rates))) == ([99] if fires else [])
