@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import statistics
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,6 @@ class UpdateSizeRule(BuiltinRule):
         self._recent = RollingWindow(self.parameters["window"])
         self._known: set[str] = set()
         self._from_zero = set()
-        self._norms: dict[str, float] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights."""
@@ -44,15 +43,14 @@ class UpdateSizeRule(BuiltinRule):
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the updates of the weights are out of bounds."""
         mode = train_or_all(view)
-        step = view.step_in(mode)
-        if step is None:
+        if view.step_in(mode) is None:
             return None
         is_offset = naming_scheme_of(
             view.trial
         ).is_offset  # which start at 0, so that they change by much of their size
         names = [name for name in view.selected(self.selection) if not is_offset(name)]
         for name in names:
-            self._observe(view, name, mode, step)
+            self._observe(view, name, mode)
         usual = {name: statistics.median(self._recent.of(name)) for name in names if self._recent.is_full(name)}
         moving = {name: value for name, value in usual.items() if value > 0}  # frozen ones have a rule of their own
         if not moving:
@@ -72,25 +70,41 @@ class UpdateSizeRule(BuiltinRule):
     def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
         """Return the weights whose usual update is out of bounds, the worst first."""
 
-    def _observe(self, view: StepView, name: str, mode: ModeKeys, step: int) -> None:
-        earlier_steps = self.views.saved_steps(name, mode, step - 1)
-        before = earlier_steps[-1] if earlier_steps else None
-        global_step = None if before is None else view.trial.global_step(mode, before)
-        earlier = None if global_step is None else view.earlier_value(name, global_step)
-        current = view.value(name)
-        if name not in self._known and current is not None:
+    def _observe(self, view: StepView, name: str, mode: ModeKeys) -> None:
+        if name not in self._known and (current := view.value(name)) is not None:
             self._known.add(name)
             if not np.any(current):
                 self._from_zero.add(name)
-        if before is None or earlier is None or current is None or earlier.shape != current.shape:
-            return
-        ratio = update_ratio(current, earlier, epsilon=1e-12)
-        self._recent.add(name, ratio / (step - before))
-        self._norms[name] = norm(earlier)
-        self.note(name, ratio)
+        update = view.once(_latest_update, name, mode)
+        if update is not None:
+            self._recent.add(name, update.ratio / update.num_steps)
+            self.note(name, update)
 
-    def note(self, name: str, ratio: float) -> None:
-        """Observe the update ratio of a weight since its previous saved value. Optional."""
+    def note(self, name: str, update: Update) -> None:
+        """Observe the update of a weight since its previous saved value. Optional."""
+
+
+class Update(NamedTuple):
+    """The change of a weight since its previous saved value.
+
+    Args:
+        num_steps: Number of steps between the two.
+        norm: Norm of the previous value.
+        ratio: Norm of the change, relative to it.
+    """
+
+    num_steps: int
+    norm: float
+    ratio: float
+
+
+def _latest_update(view: StepView, name: str, mode: ModeKeys) -> Update | None:
+    """Return the update of a weight in a mode that the step is of; None if there is nothing to compare."""
+    step, previous, current = view.step_in(mode), view.previous(name, mode), view.value(name)
+    if step is None or previous is None or current is None or previous.value.shape != current.shape:
+        return None
+    ratio = update_ratio(current, previous.value, epsilon=1e-12)
+    return Update(step - previous.step, norm(previous.value), ratio)
 
 
 def update_ratio(current: Array, earlier: Array, epsilon: float) -> float:

@@ -7,7 +7,7 @@ import functools
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -57,6 +57,13 @@ def numeric_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.
     return value if value.size and is_numeric(value.dtype) else None
 
 
+class SavedValue(NamedTuple):
+    """A tensor's value at an earlier step: the step, counted in some mode, and the value."""
+
+    step: int
+    value: Array
+
+
 class ValueSource(Protocol):
     """Values that are already in memory, such as those of a block of steps."""
 
@@ -71,6 +78,9 @@ class StepView:
         trial: The trial.
         step: A global step that the trial has.
         views: Cache of values over several steps; a new one when not given.
+
+    Attributes:
+        views: Cache of values over several steps.
     """
 
     def __init__(self, trial: Trial, step: int, views: StepReader | None = None) -> None:
@@ -79,7 +89,7 @@ class StepView:
         mode, mode_step = trial.mode_modestep(step)
         self.mode = mode or ModeKeys.GLOBAL
         self.mode_step = mode_step
-        self._views = views or StepReader(trial)
+        self.views = views or StepReader(trial)
         self._reductions: dict[str, dict[ReductionKey, float]] = {}
         self._statistics: dict[tuple[str, Callable[[Array], Any]], Any] = {}
         self._results: dict[tuple[Any, ...], Any] = {}
@@ -87,19 +97,28 @@ class StepView:
     @functools.cached_property
     def tensor_names(self) -> tuple[str, ...]:
         """Names of the tensors saved at this step, sorted."""
-        return self._views.names_at(self.step)
+        return self.views.names_at(self.step)
 
     def selected(self, selection: Selection) -> list[str]:
         """Return the selected tensors among those saved at the step, sorted by name."""
-        return self._views.selected(selection, self.tensor_names)
+        return self.views.selected(selection, self.tensor_names)
 
     def value(self, name: str) -> Array | None:
         """Return the tensor's value of the default worker; None as in `numeric_value`."""
-        return self._views.value(name, self.step)
+        return self.views.value(name, self.step)
 
     def earlier_value(self, name: str, global_step: int) -> Array | None:
         """Return the tensor's value at an earlier global step, as `value` does."""
-        return self._views.value(name, global_step, is_earlier=True)
+        return self.views.value(name, global_step, is_earlier=True)
+
+    def previous(self, name: str, mode: ModeKeys) -> SavedValue | None:
+        """Return the tensor's last value before this step among those of a mode; None if there is none.
+
+        There is none either if this step is of another mode, or as in `numeric_value`.
+        """
+        found = self.once(_previous_step, name, mode)
+        value = None if found is None else self.earlier_value(name, found[1])
+        return None if found is None or value is None else SavedValue(found[0], value)
 
     def step_in(self, mode: ModeKeys) -> int | None:
         """Return the number of the step within `mode`; None if the step is of another mode."""
@@ -126,7 +145,7 @@ class StepView:
         """
         key = (name, function)
         if key not in self._statistics:
-            value = self._views.value(name, self.step, keeps=keeps_value)
+            value = self.views.value(name, self.step, keeps=keeps_value)
             self._statistics[key] = None if value is None else function(value)
         return cast("T | None", self._statistics[key])
 
@@ -275,12 +294,30 @@ class StepReader:
 
     def saved_steps(self, name: str, mode: ModeKeys, up_to: int) -> Sequence[int]:
         """Return the steps of a mode at which a tensor was saved, ascending, up to a step of that mode, inclusive."""
+        steps = self._all_saved_steps(name, mode)
+        return steps[: bisect.bisect_right(steps, up_to)]
+
+    def saved_before(self, name: str, mode: ModeKeys, step: int) -> int | None:
+        """Return the last step of a mode at which a tensor was saved before a step of that mode; None if none."""
+        steps = self._all_saved_steps(name, mode)
+        position = bisect.bisect_left(steps, step)
+        return steps[position - 1] if position else None
+
+    def _all_saved_steps(self, name: str, mode: ModeKeys) -> list[int]:
         steps = self._saved_steps.get((name, mode))
         if steps is None:
             steps = self.trial.tensor(name).steps(mode=mode)
             if self.trial.loaded_all_steps:  # no step will be added
                 self._saved_steps[name, mode] = steps
-        return steps[: bisect.bisect_right(steps, up_to)]
+        return steps
+
+
+def _previous_step(view: StepView, name: str, mode: ModeKeys) -> tuple[int, int] | None:
+    """Return the last step of a mode before this one at which a tensor was saved, and its global step."""
+    step = view.step_in(mode)
+    before = None if step is None else view.views.saved_before(name, mode, step)
+    global_step = None if before is None else view.trial.global_step(mode, before)
+    return None if before is None or global_step is None else (before, global_step)
 
 
 def train_or_all(view: StepView) -> ModeKeys:

@@ -142,10 +142,13 @@ class NamingScheme:
         """Return whether a tensor is an input or output of a layer."""
         return any(re.search(self.patterns[role], name) for role in (Role.LAYER_INPUT, Role.LAYER_OUTPUT))
 
+    def gradient_names(self, parameter: str) -> tuple[str, ...]:
+        """Return the names that a parameter's gradient may have."""
+        return (self._gradient_prefix + parameter,)
+
     def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
         """Return the name of a parameter's gradient among `names`, or None if there is none."""
-        gradient = self._gradient_prefix + parameter
-        return gradient if gradient in names else None
+        return next((name for name in self.gradient_names(parameter) if name in names), None)
 
     def is_offset(self, parameter: str) -> bool:  # noqa: ARG002
         """Return whether a member of collection ``weights`` is actually a bias, which starts at 0."""
@@ -299,10 +302,9 @@ class _KerasScheme(NamingScheme):
     def raw_inputs(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:  # noqa: ARG002
         return selected
 
-    def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
+    def gradient_names(self, parameter: str) -> tuple[str, ...]:
         path = self._path_of(parameter)
-        candidates = (f"gradients/{path}Grad", f"gradients/{path}:0Grad")  # the latter with Keras 2
-        return next((name for name in candidates if name in names), None)
+        return f"gradients/{path}Grad", f"gradients/{path}:0Grad"  # the latter with Keras 2
 
     def is_offset(self, parameter: str) -> bool:
         return re.search(r"(^|/)(beta|bias|alpha)(:0)?$", parameter) is not None

@@ -242,7 +242,7 @@ class TrialIndex:
 
     def tensor_names(self) -> list[str]:
         """Return the names of all tensors, sorted; a reduction counts as its tensor."""
-        return _names(self.layouts())
+        return sorted(filter(self.has_tensor, self._layouts_of))
 
     def tensor_names_of_mode(self, mode: ModeKeys) -> list[str]:
         """Return the names of the tensors saved in a mode, sorted."""

@@ -126,15 +126,13 @@ class InitialWeights(TensorRule):
     def _first_value(self, view: StepView, name: str) -> Array | None:
         """Return a weight after its first update, if the next update shows that updates change it little."""
         step = view.mode_step
-        saved = [] if step is None else self.views.saved_steps(name, view.mode, step - 1)
-        if step is None or len(saved) != 1 or saved[0] != 0:
+        if step is None or self.views.saved_before(name, view.mode, step) != 0:
             return None
-        global_step = view.trial.global_step(view.mode, 0)
-        first = None if global_step is None else view.earlier_value(name, global_step)
-        current = view.value(name)
-        if first is None or current is None or first.shape != current.shape:
+        first, current = view.previous(name, view.mode), view.value(name)
+        if first is None or current is None or first.value.shape != current.shape:
             return None
-        return first if update_ratio(current, first, epsilon=1e-12) / step <= SMALL_UPDATE else None
+        ratio = update_ratio(current, first.value, epsilon=1e-12)
+        return first.value if ratio / step <= SMALL_UPDATE else None
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Initial weights are unsuitable in {describe_tensors(names)}: the first {first.text}."

@@ -25,7 +25,7 @@ from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequire
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.store.format.program import ProgramRecord
-from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may be lost in float32 rounding."""
@@ -97,6 +97,16 @@ def has_directions(weight: Array, axis: int) -> bool:
         return False
     largest = float(np.linalg.norm(matrix, 2))
     return largest > STANDS_OUT * spread * (math.sqrt(rows) + math.sqrt(columns))
+
+
+def _has_gradients(view: StepView) -> bool:
+    """Return whether any gradient was saved at the step."""
+    return any(map(naming_scheme_of(view.trial).is_gradient, view.tensor_names))
+
+
+def _have_gradients_come(view: StepView) -> bool:
+    """Return whether any gradient was saved at any step."""
+    return any(map(naming_scheme_of(view.trial).is_gradient, view.trial.tensor_names()))
 
 
 class FrozenParameters(TensorRule):
@@ -186,13 +196,10 @@ class FrozenParameters(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a parameter has not changed."""
-        mode = train_or_all(view)
-        step = view.step_in(mode)
-        earlier = None if step is None else self._before(view, name, mode, step)
-        current = view.value(name)
-        if earlier is None or current is None:
+        previous, current = view.previous(name, train_or_all(view)), view.value(name)
+        if previous is None or current is None:
             return None
-        is_frozen = np.array_equal(earlier, current) and not self._rounds_to_nothing(view, name, current)
+        is_frozen = np.array_equal(previous.value, current) and not self._rounds_to_nothing(view, name, current)
         if not is_frozen:
             self._have_moved.add(name)
         if is_frozen and self._is_without_backward(view):
@@ -214,10 +221,9 @@ class FrozenParameters(TensorRule):
 
     def _is_without_backward(self, view: StepView) -> bool:
         """Return whether no gradient came at the step, as where a policy is asked for an action, but at others."""
-        is_gradient = naming_scheme_of(view.trial).is_gradient
-        if any(map(is_gradient, view.tensor_names)):
+        if view.once(_has_gradients):
             return False
-        self._have_come = self._have_come or any(map(is_gradient, view.trial.tensor_names()))
+        self._have_come = self._have_come or view.once(_have_gradients_come)
         return self._have_come
 
     def _is_cut_off(self, view: StepView, name: str) -> bool:
@@ -227,12 +233,7 @@ class FrozenParameters(TensorRule):
             self._program, self._trained = program, program.trained_parameters if program is not None else frozenset()
         if name not in self._trained:
             return False
-        return naming_scheme_of(view.trial).gradient_of(name, view.trial.tensor_names()) is None
-
-    def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
-        saved = self.views.saved_steps(name, mode, step - 1)
-        global_step = view.trial.global_step(mode, saved[-1]) if saved else None
-        return None if global_step is None else view.earlier_value(name, global_step)
+        return not any(map(view.trial.has_tensor, naming_scheme_of(view.trial).gradient_names(name)))
 
     @staticmethod
     def _rounds_to_nothing(view: StepView, name: str, current: Array) -> bool:
@@ -249,9 +250,7 @@ class FrozenParameters(TensorRule):
             if self._nothing_learns(view):
                 return ALL_ZERO
             return NOTHING_BEFORE if RECURRENT.search(name) else ZERO_GRADIENT
-        if any(map(naming_scheme_of(view.trial).is_gradient, view.tensor_names)):
-            return NO_GRADIENT
-        return "gradients were not saved"
+        return NO_GRADIENT if view.once(_has_gradients) else "gradients were not saved"
 
     @staticmethod
     def _nothing_learns(view: StepView) -> bool:

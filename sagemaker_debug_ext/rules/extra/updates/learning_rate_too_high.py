@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
-from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule
+from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -97,12 +97,12 @@ class LearningRateTooHigh(UpdateSizeRule):
         """Return the issue that is held, if no more steps will follow."""
         return self._provisional.take(self.base_trial.loaded_all_steps)
 
-    def note(self, name: str, ratio: float) -> None:
+    def note(self, name: str, update: Update) -> None:
         """Count the updates of a weight, and store the first ones."""
         self._count[name] += 1
         if self._count[name] <= self.parameters["window"]:
-            self._first[name].append(ratio * self._norms[name])
-            self._largest[name] = max(self._largest[name], ratio)
+            self._first[name].append(update.ratio * update.norm)
+            self._largest[name] = max(self._largest[name], update.ratio)
 
     def _settles(self, name: str) -> bool:
         """Return whether updates still shrink as in the first steps, so that it is too early to evaluate them."""

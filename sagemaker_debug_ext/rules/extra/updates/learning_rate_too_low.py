@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineCompariso
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
-from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule, any_non_zero
+from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -140,9 +140,9 @@ class LearningRateTooLow(UpdateSizeRule):
             found = found or self._evaluate_ways(view) or found
         return found
 
-    def note(self, name: str, ratio: float) -> None:
+    def note(self, name: str, update: Update) -> None:
         """Add the distance that a weight has moved."""
-        self._ways.setdefault(name, _Way()).go(ratio)
+        self._ways.setdefault(name, _Way()).go(update.ratio)
 
     def _evaluate_ways(self, view: StepView) -> list[Issue]:
         ways = {name: self._ways[name] for name in view.selected(self.selection) if name in self._ways}
