@@ -99,6 +99,11 @@ def get_rule_spec(name: str) -> RuleSpec:
     raise SMDebugValueError(f"there is no rule {name!r}{hint or ';'} rule must be one of {', '.join(names)}")
 
 
+def has_rule(name: str) -> bool:
+    """Return whether there is a rule called `name`; other packages are looked at only for names of theirs."""
+    return name in _builtin_rules() or name in _registered or name in _plugins()
+
+
 def rule_names() -> tuple[str, ...]:
     """Return the sorted names of all rules without loading other packages."""
     return tuple(sorted({*_builtin_rules(), *_registered, *_plugins()}))

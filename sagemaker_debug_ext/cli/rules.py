@@ -17,8 +17,7 @@ from sagemaker_debug_ext.cli import _arguments, _findings, _output, _trials
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
-    from sagemaker_debug_ext.looking.material import Verdict
-    from sagemaker_debug_ext.rules import Rule
+    from sagemaker_debug_ext.rules import Explanation, Issue, Rule
     from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
     from sagemaker_debug_ext.trials import Trial
 
@@ -174,7 +173,6 @@ def _describe(spec: RuleSpec) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run rules over a trial."""
-    from sagemaker_debug_ext.looking.material import Verdict
     from sagemaker_debug_ext.rules import evaluate, exit_code, explain
     from sagemaker_debug_ext.rules.causes import likely_causes
 
@@ -223,7 +221,7 @@ def run(arguments: argparse.Namespace) -> int:
             _output.say(_findings.silent_line([status.name for status in silent]))
         _output.say(_findings.verdict(statuses))
         _name_files(rules, arguments.output)
-    _name_report(arguments, trial, Verdict(tuple(issues), evaluation.statuses, explanations))
+    _name_report(arguments, trial, issues, evaluation.statuses, explanations)
     return exit_code(statuses)
 
 
@@ -240,22 +238,29 @@ def _name_files(rules: Mapping[str, Rule], output: str | None) -> None:
             _output.say(f"{name} writes its report if --output names a folder")
 
 
-def _name_report(arguments: argparse.Namespace, trial: Trial, verdict: Verdict) -> None:
+def _name_report(
+    arguments: argparse.Namespace,
+    trial: Trial,
+    issues: Sequence[Issue],
+    statuses: tuple[RuleStatus, ...],
+    explanations: Mapping[str, Explanation],
+) -> None:
     """Write the report and name it, or name the command that writes one if there is something to see."""
-    from sagemaker_debug_ext.looking import report
-    from sagemaker_debug_ext.looking.material import gather
-
     if arguments.report is not None:
-        page, _ = report.render((gather(trial, verdict),), report.ReportOptions())
+        from sagemaker_debug_ext.looking import report
+        from sagemaker_debug_ext.looking.material import Verdict, gather
+
+        material = gather(trial, Verdict(tuple(issues), statuses, explanations))
+        page, _ = report.render((material,), report.ReportOptions())
         report.write_page(arguments.report, page)
         _output.say(f"report: {arguments.report} ({_output.format_bytes(len(page.encode()))})")
-    elif verdict.issues and not arguments.json:
+    elif issues and not arguments.json:
         _output.say(f"sagemaker-debug report {shlex.quote(arguments.trial)} writes a page with the evidence")
 
 
 def _open_trial(arguments: argparse.Namespace) -> Trial:
     """Open the trial, once the other arguments have been looked at."""
-    from sagemaker_debug_ext.catalog import rule_names
+    from sagemaker_debug_ext.catalog.registry import has_rule
     from sagemaker_debug_ext.errors import SMDebugValueError, TrialNotFoundError
     from sagemaker_debug_ext.trials import create_trial
 
@@ -265,7 +270,7 @@ def _open_trial(arguments: argparse.Namespace) -> Trial:
         path: str = arguments.trial
         trial = create_trial(path, wait_seconds=None) if arguments.follow else _trials.open_for_report(path)
     except TrialNotFoundError as error:
-        if arguments.trial not in rule_names():
+        if not has_rule(arguments.trial):
             raise
         raise SMDebugValueError(f"the trial comes before the rules: rules run TRIAL {arguments.trial}") from error
     if arguments.output is not None:
@@ -329,9 +334,9 @@ def make_rules(arguments: argparse.Namespace, trial: Trial) -> tuple[dict[str, R
 
 def _missing(name: str, given: dict[str, Any]) -> str:
     """Return the names of required parameters that are not given; empty if there are none."""
-    from sagemaker_debug_ext.catalog import get_rule_spec, rule_names
+    from sagemaker_debug_ext.catalog.registry import get_rule_spec, has_rule
 
-    parameters = get_rule_spec(name).parameters if name in rule_names() else ()
+    parameters = get_rule_spec(name).parameters if has_rule(name) else ()
     return ", ".join(parameter.name for parameter in parameters if parameter.required and not given.get(parameter.name))
 
 

@@ -25,7 +25,6 @@ import logging
 import os
 import re
 import threading
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -242,6 +241,8 @@ def post_to_webhook(parameters: ActionParameters, rule_name: str, message: str) 
             "url of action 'webhook' must begin with https:// or http:// and a host without user name, and have no "
             f"blanks (got {shown})"
         )
+    import urllib.request  # noqa: PLC0415 - loads the packages for HTTP and TLS, and few jobs have a webhook
+
     body = json.dumps({"rule": rule_name, "message": message}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - checked above
     with urllib.request.urlopen(request, timeout=WEBHOOK_TIMEOUT_SECONDS):  # noqa: S310 - checked above

@@ -65,6 +65,12 @@ def test_analysing_loads_numpy_and_nothing_else_heavy():
     assert loaded_by("import sagemaker_debug_ext.trials, sagemaker_debug_ext.store.writer") & HEAVY == {"numpy"}
 
 
+def test_rules_load_neither_pages_nor_what_single_actions_need():
+    """Pages, HTTP and the list of installed packages take longer to load than the rules of a small trial take."""
+    loaded = set(modules_after("import sagemaker_debug_ext.cli.rules, sagemaker_debug_ext.rules.recommended"))
+    assert {"sagemaker_debug_ext.looking", "urllib.request", "importlib.metadata", "jsonschema"} & loaded == set()
+
+
 @pytest.mark.parametrize(
     "statement",
     [
