@@ -249,8 +249,7 @@ def _decode_column(reader: EventReader, name: str, chunk: _Chunk, start: int, le
     if template is None:
         decoded = [_decode(reader, name, row, file, start) for row, file in zip(records, chunk.files, strict=True)]
         return Values(name, chunk.steps, decoded)
-    content_begin, content_end = template.content
-    fits = template.fits(records[:, :content_begin], records[:, content_end:])
+    fits = template.fits(*_around(template, records))
     group = Values(name, chunk.steps, _contents(template, records))
     return group if fits.all() else _replace_unfit(reader, group, chunk, fits, start, length)
 
@@ -276,13 +275,22 @@ def _contents(template: RecordTemplate, records: Array) -> Array:
 def _template(
     reader: EventReader, name: str, records: Array, files: Sequence[IndexEntryFile], start: int
 ) -> RecordTemplate | None:
-    where = place_of(files[0].event_file or "", start)
-    record = records[0].tobytes()
+    """Return the template of some records, which the first of them matches; None if that is damaged."""
+    num_bytes = records.shape[1]
+    known = reader.decoder.template(name, num_bytes)
+    if known is not None and known.fits(*_around(known, records[:1])).all():
+        return known
     try:
-        reader.decoder.decode(record, name, where)
+        reader.decoder.decode(records[0].tobytes(), name, place_of(files[0].event_file or "", start))
     except CorruptRecordError:
         return None
-    return reader.decoder.template(name, len(record))
+    return reader.decoder.template(name, num_bytes)
+
+
+def _around(template: RecordTemplate, records: Array) -> tuple[Array, Array]:
+    """Return the bytes of records before and after the content."""
+    begin, end = template.content
+    return records[:, :begin], records[:, end:]
 
 
 def _decode(reader: EventReader, name: str, record: Array, file: IndexEntryFile, start: int) -> Array | None:
