@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule
 from sagemaker_debug_ext.rules.inference.statistics import find_counter
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.bounds import all_finite
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -15,7 +19,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 ALL_BUT_TREES: Final = Selection(patterns=("^(?!trees/)",))
 
 
-class NonFiniteOrigin(BuiltinRule):
+class NonFiniteOrigin(TensorRule):
     """The layer at which NaN or infinity first appears.
 
     Checks every saved step of every mode. A hook saves tensors in the order of computation: weights, the inputs and
@@ -53,28 +57,31 @@ class NonFiniteOrigin(BuiltinRule):
         self.selection = given or ALL_BUT_TREES
         self.ignores_masks = not given
 
-    def needs(self) -> tuple[TensorRequirement, ...]:
-        return (TensorRequirement("tensors", self.selection),)
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which all elements are certainly finite."""
+        return pass_where(all_finite(series))
 
-    def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue that names the first tensor that is not finite."""
-        names = view.selected(self.selection)
-        counts = {name: view.statistic(name, find_counter(name, self.ignores_masks)) for name in names}
-        known = {name: count for name, count in counts.items() if count is not None}
-        if not known:
-            return None
-        if not any(known.values()):
+    def measure(self, view: StepView, name: str) -> Measurement | None:
+        """Return the number of elements that are not finite."""
+        count = view.statistic(name, find_counter(name, self.ignores_masks))
+        return None if count is None else Measurement(count, fires=count > 0, threshold=0)
+
+    def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
+        """Return the issue that names the first tensor that is not finite."""
+        if not any(measurement.fires for measurement in measurements.values()):
             return []
         computed_late = naming_scheme_of(view.trial).computed_late
-        ordered = sorted(known, key=lambda name: (computed_late(name), _place(view, name), name))
-        position = next(index for index, name in enumerate(ordered) if known[name])
-        names = [name for name in ordered[position:] if known[name]]
+        ordered = sorted(measurements, key=lambda name: (computed_late(name), _place(view, name), name))
+        position = next(index for index, name in enumerate(ordered) if measurements[name].fires)
+        names = [name for name in ordered[position:] if measurements[name].fires]
+        first = measurements[names[0]]
         before = f", {ordered[position - 1]!r} before it is finite" if position else ""
-        message = (
-            f"Values that are not finite begin in {names[0]!r}: {known[names[0]]} of its elements are NaN or infinite"
-            f"{before}; {len(names)} of the {len(known)} tensors of the step have such values."
-        )
-        return [self.found(view, message, tensors=names, value=known[names[0]], threshold=0)]
+        number = f"{len(names)} of the {len(measurements)} tensors of the step have such values"
+        message = f"{self.describe(names, first)}{before}; {number}."
+        return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
+
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
+        return f"Values that are not finite begin in {names[0]!r}: {first.value} of its elements are NaN or infinite"
 
 
 def _place(view: StepView, name: str) -> int:
