@@ -18,19 +18,25 @@ from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Select
 from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.trials.index.entries import ReductionKey
+from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
 
 EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
 """Sets of reductions that are finite exactly if every element is: NaN spreads to them, and they cannot overflow."""
+SPREADS: Final = frozenset({"std", "variance"})
+"""Reductions that are NaN for a tensor of one element, whatever it is."""
+SHOWING: Final = frozenset({*REDUCTIONS, *NORMS}) - SPREADS
+"""Reductions that are not finite if an element is not."""
 
 
 def reductions_explode(reductions: Mapping[ReductionKey, float], only_nan: bool) -> bool:
     """Return whether saved reductions show that a tensor has a non-finite or NaN value.
 
     The extremes decide where they were saved. Otherwise any reduction counts, although a sum or a product may overflow
-    over finite elements.
+    over finite elements. `SPREADS` count only where no other reduction was saved.
     """
     deciding = [reductions[key] for keys in EXTREMES if keys <= reductions.keys() for key in keys]
-    numbers = np.array(deciding or list(reductions.values()), dtype=np.float64)
+    showing = [number for (name, _), number in reductions.items() if name in SHOWING]
+    numbers = np.array(deciding or showing or list(reductions.values()), dtype=np.float64)
     return bool(np.isnan(numbers).any() if only_nan else not np.isfinite(numbers).all())
 
 
@@ -39,7 +45,8 @@ class ExplodingTensor(TensorRule):
 
     Checks every saved step of every mode. The rule fires if any element of a selected tensor is NaN or, unless
     `only_nan` is set, infinite. Large finite values and integers never fire. For a tensor saved only as reductions, a
-    non-finite reduction fires the rule.
+    non-finite reduction fires the rule; ``std`` and ``variance``, which are NaN for a single element, do so only where
+    they were saved alone.
 
     In the tables of boosted trees, a leaf has NaN in place of the split. These gaps are expected, so ``trees/Split``,
     ``trees/Yes``, ``trees/No``, ``trees/Missing`` and ``trees/Category`` are checked only if a collection or a pattern

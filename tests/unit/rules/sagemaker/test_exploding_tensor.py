@@ -43,11 +43,17 @@ def test_counts_are_of_non_finite_elements(value, nan, non_finite):
         ({("max", True): 1e30, ("prod", False): NAN}, False, False),
         ({("max", True): NAN}, True, True),
         ({("min", True): 0.0, ("l2", False): INF}, True, False),
+        ({("mean", False): 0.7, ("std", False): NAN}, False, False),
+        ({("mean", True): NAN, ("std", False): NAN}, True, True),
+        ({("zero_fraction", False): 0.0, ("std", False): NAN}, True, True),
         ({}, False, False),
     ],
 )
 def test_reductions_stand_for_the_tensor(reductions, explodes, has_nan):
-    """Any reduction that is not finite counts, unless the extremes prove that it overflowed over finite elements."""
+    """A reduction that is not finite counts, unless the extremes prove that it overflowed over finite elements.
+
+    A standard deviation of NaN beside a finite mean does not count: it is that of a single element.
+    """
     assert reductions_explode(reductions, only_nan=False) == explodes
     assert reductions_explode(reductions, only_nan=True) == has_nan
 
