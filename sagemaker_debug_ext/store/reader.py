@@ -56,7 +56,7 @@ def place_of(event_file: str, start: int) -> str:
 class EventReader:
     """Reads records of a trial's event files. May be used from several threads.
 
-    Small event files are cached, up to 8 MiB in total, or 64 MiB for remote back ends.
+    Small event files are cached, up to 8 MiB in total, or 64 MiB for remote back ends; so are those that were fetched.
 
     Args:
         backend: The back end that holds the trial.
@@ -134,18 +134,38 @@ class EventReader:
 
     def _read(self, event_file: str, location: Location, file_end: int) -> Buffer | None:
         start, length = location
+        block = self._kept.get(event_file, b"")
+        if start + length <= len(block):
+            return block[start : start + length]
         if start + length <= file_end <= self._whole_file_bytes:
-            block = self._kept.get(event_file)
-            if block is None or len(block) < file_end:
-                content = self.backend.read(event_file, 0, file_end)
-                if content is None:
-                    return None
-                block = bytes(content)
-                self._keep(event_file, block)
+            content = self.backend.read(event_file, 0, file_end)
+            if content is None:
+                return None
+            block = bytes(content)
+            self._keep(event_file, block)
             return block[start : start + length]
         if length >= _LARGE_BYTES:
             return self.backend.read_aligned(event_file, start, length, find_content)
         return self.backend.read(event_file, start, length)
+
+    def should_fetch(self, num_bytes: int, file_end: int) -> bool:
+        """Return whether to `fetch` an event file, given the bytes to read of it and the end of its last record."""
+        return (
+            self.backend.is_remote
+            and self._whole_file_bytes < file_end <= self._max_kept_bytes // 4
+            and 2 * num_bytes >= file_end
+        )
+
+    def fetch(self, files: Sequence[tuple[str, int]]) -> None:
+        """Read event files whole and cache them, because much of each is needed.
+
+        Args:
+            files: Key and end of the last record of each; those that cannot be read are left out.
+        """
+        wanted = [ByteRange(event_file, 0, end) for event_file, end in files]
+        for byte_range, content in zip(wanted, self.backend.read_many(wanted), strict=True):
+            if content is not None and not isinstance(content, OSError):
+                self._keep(byte_range.key, bytes(content))
 
     def read_spans(self, spans: Sequence[tuple[str, int, int]], file_end: int) -> list[Buffer | OSError | None]:
         """Return parts of several event files of the same size, with as few requests as is efficient.
@@ -161,8 +181,8 @@ class EventReader:
         found: list[Buffer | OSError | None] = [None] * len(spans)
         wanted: list[int] = []
         for position, (event_file, start, end) in enumerate(spans):
-            block = self._kept.get(event_file) if whole else None
-            if block is not None and len(block) >= end:
+            block = self._kept.get(event_file, b"")
+            if end <= len(block):
                 found[position] = block[start:end]
             else:
                 wanted.append(position)

@@ -11,7 +11,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -48,6 +48,8 @@ _THREADED_BYTES: Final = 512 * 2**10
 
 Pool = concurrent.futures.ThreadPoolExecutor
 
+T = TypeVar("T")
+
 
 def num_cores() -> int:
     """Return the number of cores that this process may use."""
@@ -67,11 +69,15 @@ def num_threads() -> int:
 
 @attrs.frozen
 class _Sizes:
-    """Sizes in bytes at a step: of the tensors to read, of those to keep, and of each large one."""
+    """Sizes in bytes at a step: of the tensors to read, of those to keep, and of each large one.
+
+    Event files of which much is read are fetched first, as wholes.
+    """
 
     total: int
     kept: int
     large: Mapping[str, int]
+    is_fetched: bool
 
 
 class StepBlock:
@@ -82,6 +88,7 @@ class StepBlock:
         rules: Rules that screen tensor by tensor.
         block_screeners: Rules that screen all their tensors together.
         parts: Functions that wait for loading tasks, each for a part of the tensors.
+        release: Called when all parts are loaded.
         num_bytes: Size of the values that are kept.
         idle: Screenings for the other rules, by their `id`.
     """
@@ -92,6 +99,7 @@ class StepBlock:
         rules: Sequence[TensorRule],
         block_screeners: Sequence[BuiltinRule],
         parts: Sequence[Callable[[], LoadedBlock]],
+        release: Callable[[], object],
         num_bytes: int,
         idle: Mapping[int, list[int]],
     ) -> None:
@@ -100,6 +108,7 @@ class StepBlock:
         self._rules = rules
         self._block_screeners = block_screeners
         self._parts = parts
+        self._release = release
         self._positions = {step: position for position, step in enumerate(steps)}
         self._series: dict[str, TensorSeries] | None = None
         self._screenings: dict[int, list[int]] = {}
@@ -137,6 +146,7 @@ class StepBlock:
             for key, screenings in loaded.screenings.items():
                 known[key] += screenings
         self._parts = ()
+        self._release()
         self._screenings = {key: join(len(self.steps), screenings).tolist() for key, screenings in known.items()}
         self._screenings.update(self._idle)
         with np.errstate(all="ignore"):
@@ -223,6 +233,7 @@ class BlockReader:
         measured: dict[IndexContent, _Sizes] = {}
         chosen: dict[int, dict[str, list[TensorRule]]] = {}
         names_at: list[tuple[str, ...]] = []
+        fetched: list[int] = []
         for block_step in self._upcoming(step) or [step]:
             names = self._views.names_at(block_step)
             if id(names) not in chosen:
@@ -241,10 +252,20 @@ class BlockReader:
                     large[name] = sizes.large[name]
             steps.append(block_step)
             names_at.append(names)
-        parts = self._start(steps, wanted, saved, large)
+            if sizes.is_fetched:
+                fetched.append(block_step)
+        files = self._event_files(fetched)
+        events = self._trial.index_reader.events
+        fetching = self._submit(functools.partial(events.fetch, files)) if files else None
+        parts = self._start(steps, wanted, saved, large, fetching)
+
+        def release() -> None:
+            for event_file, _ in files:
+                events.forget(event_file)
+
         idle = {id(rule): self._idle(rule, names_at) for rule in others}
         block_screeners = [rule for rule in rules if rule.can_screen_block]
-        return StepBlock(steps, screeners, block_screeners, parts, kept, idle)
+        return StepBlock(steps, screeners, block_screeners, parts, release, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
         """Return a screening with `Screen.NO_DATA` where none of the tensors of a rule was saved."""
@@ -299,7 +320,10 @@ class BlockReader:
         large = {name: size for name, size in found.items() if size > _SMALL_BYTES}
         read = {name: size for name, size in found.items() if choice[name] or name not in large}
         kept = sum(size for name, size in read.items() if name not in large or self._must_keep(name, *places[name]))
-        sizes = _Sizes(sum(read.values()), kept, large)
+        total = sum(read.values())
+        events = reader.events
+        is_fetched = len(files) == 1 and events.should_fetch(total, files[0].content.end)
+        sizes = _Sizes(total, kept, large, is_fetched)
         if content is not None:
             measured[content] = sizes
         return sizes
@@ -311,32 +335,55 @@ class BlockReader:
         template = find_template(self._trial.index_reader.events, name, location, file)
         return template is None or not can_digest(template.dtype)
 
+    def _event_files(self, steps: Sequence[int]) -> list[tuple[str, int]]:
+        """Return keys and ends of the event files of steps."""
+        reader = self._trial.index_reader
+        with reader.lock:
+            files = [file for step in steps for file in reader.index.files_at(step, ModeKeys.GLOBAL)]
+        return [(file.event_file, file.content.end) for file in files if file.event_file]
+
     def _start(
         self,
         steps: Sequence[int],
         wanted: Mapping[str, list[TensorRule]],
         saved: Mapping[str, list[int]],
         large: Mapping[str, int],
+        fetching: Callable[[], object] | None,
     ) -> list[Callable[[], LoadedBlock]]:
+        """Start to load tensors; return what waits for each part of them.
+
+        Args:
+            steps: Global steps of the block.
+            wanted: The tensors to read, each with the rules that screen it.
+            saved: Positions in the block at which each tensor was saved.
+            large: Sizes of the large tensors in bytes.
+            fetching: Waits for event files that are fetched; None if none are.
+        """
         loader = BlockLoader(self._trial, steps, wanted, saved, latest=self._latest)
         small = [name for name in saved if name not in large]
         threaded = {name: size for name, size in large.items() if self._is_remote or size >= _THREADED_BYTES}
         middling = [name for name in large if name not in threaded]
         parts = [
-            self._submit(functools.partial(loader.load, names, are_large=True))
+            self._submit(functools.partial(loader.load, names, are_large=True), fetching)
             for names in _shares(threaded, len(threaded) if self._is_remote else num_threads())
         ]
         if middling:
             parts.append(functools.partial(loader.load, middling, are_large=True))
         if small:
             task = functools.partial(loader.load, small)
-            parts.append(self._submit(task) if self._is_remote else task)
+            parts.append(self._submit(task, fetching) if self._is_remote else task)
         return parts
 
-    def _submit(self, task: Callable[[], LoadedBlock]) -> Callable[[], LoadedBlock]:
+    def _submit(self, task: Callable[[], T], after: Callable[[], object] | None = None) -> Callable[[], T]:
+        """Start a task in another thread, which waits for an earlier one if there is one; return what waits for it."""
         if self._pool is None:
             self._pool = Pool(_MAX_THREADS if self._is_remote else num_threads(), "rules")
-        return self._pool.submit(task).result
+        return self._pool.submit(task if after is None else functools.partial(_run_after, after, task)).result
+
+
+def _run_after(wait: Callable[[], object], task: Callable[[], T]) -> T:
+    wait()
+    return task()
 
 
 def _shares(sizes: Mapping[str, int], number: int) -> list[list[str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from botocore.loaders import JSONFileLoader
 
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.core.reader import FileReader
@@ -22,6 +23,7 @@ from sagemaker_debug_ext.errors import (
     TrialNotFoundError,
 )
 from sagemaker_debug_ext.looking import write_report
+from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
 from sagemaker_debug_ext.store.format.keys import event_key, index_key
@@ -197,6 +199,32 @@ def test_running_job_when_followed_then_a_look_costs_two_requests(bucket, proxy,
     assert list(trial.follow(begin=5)) == list(range(5, 30))
     thread.join()
     assert trial.loaded_all_steps
+
+
+def test_step_when_rules_need_most_of_its_tensors_then_its_file_is_requested_once(bucket, proxy, options):
+    """Not each of the large tensors, and each of the small ones between them, by a request of its own."""
+    writer = SmallTrial(f"s3://{bucket}/large", s3=options)
+    rng = np.random.default_rng(0)
+    for step in range(3):
+        sizes = {f"gradient/{kind}{number}": size for number in range(8) for kind, size in (("b", 9), ("w", 50_000))}
+        writer.write(modes.TRAIN, step, {name: rng.normal(size=size) for name, size in sizes.items()})
+    writer.end()
+    trial = create_trial(f"s3://{bucket}/large", s3=options)
+    trial.steps()
+    proxy.reset()
+    evaluation = evaluate([create_rule("VanishingGradient", trial), create_rule("ExplodingTensor", trial)], trial)
+    assert evaluation.run() == []
+    assert [status.num_steps for status in evaluation.statuses] == [3, 3]
+    assert proxy.counts["GET"] == 3
+
+
+def test_client_when_another_was_made_then_reads_no_description_again(monkeypatch):
+    """Descriptions of services are large, and a watcher needs several clients."""
+    S3Options(region_name="us-east-1").make_client()
+    read = []
+    monkeypatch.setattr(JSONFileLoader, "load_file", lambda _, path: read.append(path))
+    S3Options(region_name="us-east-1").make_client()
+    assert read == []
 
 
 @pytest.mark.parametrize("path", ["nothing/here", ""])

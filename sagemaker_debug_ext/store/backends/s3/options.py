@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import boto3
 import botocore.config
-import botocore.exceptions
+import botocore.loaders
+import botocore.session
 
 from sagemaker_debug_ext._s3_urls import KMS_VARIABLE
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+
+class _Descriptions(botocore.loaders.Loader):
+    """Reads botocore's descriptions of services once for all sessions, which takes most of the time of a client."""
+
+    @property
+    def search_paths(self) -> list[str]:
+        """The folders with descriptions; a copy, because each session of boto3 adds one, with resources."""
+        return list(super().search_paths)
+
+
+_DESCRIPTIONS: Final = _Descriptions()
 
 
 def _key_of_environment() -> str | None:
@@ -64,7 +77,7 @@ class S3Options:
         """Return an S3 client with these options."""
         if self.client is not None:
             return self.client
-        session = self.session or boto3.Session(profile_name=self.profile_name, region_name=self.region_name)
+        session = self.session or self._make_session()
         config = botocore.config.Config(
             connect_timeout=self.connect_seconds,
             read_timeout=self.read_seconds,
@@ -73,3 +86,10 @@ class S3Options:
         )
         client: S3Client = session.client("s3", endpoint_url=self.endpoint_url, config=config)
         return client
+
+    def _make_session(self) -> boto3.Session:
+        """Return a boto3 session that shares the descriptions of services with other sessions of this process."""
+        session = botocore.session.Session(profile=self.profile_name)
+        if session.get_config_variable("data_path") is None:
+            session.register_component("data_loader", _DESCRIPTIONS)
+        return boto3.Session(botocore_session=session, region_name=self.region_name)

@@ -18,6 +18,8 @@ from sagemaker_debug_ext.rules.evaluation import blocks as blocks_module
 from sagemaker_debug_ext.rules.evaluation.blocks import BlockReader
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
 from sagemaker_debug_ext.rules.sagemaker.exploding_tensor import ExplodingTensor
+from sagemaker_debug_ext.store import reader as reader_module
+from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
@@ -88,14 +90,24 @@ def run_rule(folder):
     return issues, evaluation.statuses
 
 
-@pytest.mark.parametrize("small_bytes", [blocks_module._SMALL_BYTES, 0], ids=["kept", "gone through"])
-@pytest.mark.parametrize("room_bytes", [64, 2**20])
+@pytest.mark.parametrize(
+    ("small_bytes", "room_bytes", "is_remote"),
+    [
+        (blocks_module._SMALL_BYTES, 64, False),
+        (blocks_module._SMALL_BYTES, 2**20, False),
+        (0, 64, False),
+        (0, 2**20, False),
+        (0, 2**20, True),
+    ],
+)
 @settings(max_examples=25)
 @given(STEPS)
-def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_bytes, steps):
-    """However many steps are looked at together, and however large the tensors are taken to be."""
+def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_bytes, is_remote, steps):
+    """However many steps are looked at together, however large the tensors are taken to be, and wherever they are."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         write(folder, steps)
+        patch.setattr(LocalBackend, "is_remote", is_remote)
+        patch.setattr(reader_module, "_WHOLE_FILE_BYTES_REMOTE", 0)
         patch.setattr(blocks_module, "_SMALL_BYTES", small_bytes)
         patch.setattr(blocks_module, "_THREADED_BYTES", 1000)
         patch.setattr(digests_module, "_ROOM_BYTES", room_bytes)
