@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+import functools
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import numpy as np
@@ -19,9 +22,6 @@ if TYPE_CHECKING:
 
 _MAX_BYTES: Final = 4096
 """Longest record of a tensor that is drawn as a curve."""
-
-_Points: TypeAlias = dict[int, tuple[float, int]]
-"""Step → number, and how many numbers the tensor holds, whose mean it is."""
 
 _FIRST_COLLECTIONS: Final = (CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS)
 
@@ -90,7 +90,6 @@ class CurveReader:
         self._steps: list[int] = []
         self._choose = choose
         self._points: dict[str, _Points] = {}
-        self._modes: dict[int, ModeKeys] = {}
         self.names: tuple[str, ...] = ()
 
     def read(self) -> tuple[Curve, ...]:
@@ -102,44 +101,67 @@ class CurveReader:
         wanted: list[int] | None = steps[len(self._steps) :]
         if layouts != self._layouts or steps[: len(self._steps)] != self._steps:
             self.names = tuple(self._choose(self._trial))
-            self._points = {name: {} for name in self.names[: self._max_curves]}
+            self._points = {name: _Points() for name in self.names[: self._max_curves]}
             wanted = None  # all steps, also incomplete ones, which come again once they are complete
         if wanted != []:
-            for name, points in _read(self._trial, list(self._points), wanted).items():
-                self._points[name] |= points
+            _read(self._trial, self._points, wanted)
         self._layouts, self._steps = layouts, steps
         return tuple(self._curves())
 
     def _curves(self) -> Iterator[Curve]:
         known = self._trial.collections().get(CollectionKeys.LOSSES)
-        only_mode = self._trial.index_reader.index.only_mode
+        shared: dict[tuple[int, ...], tuple[int, ...]] = {}  # curves of the same steps share them
         for name, points in self._points.items():
-            if not points:
-                continue
             is_loss = known is not None and known.matches(name)
-            has_several = any(size != 1 for _, size in points.values())
-            if has_several and not is_loss:
+            if points.has_several and not is_loss:
                 continue
-            by_mode: dict[ModeKeys, list[tuple[int, float]]] = {}
-            ordered = [(step, number) for step, (number, _) in sorted(points.items())]
-            if only_mode is not None:
-                by_mode[only_mode] = ordered
-            else:
-                for step, number in ordered:
-                    if step not in self._modes:
-                        self._modes[step] = self._trial.mode(step) or ModeKeys.GLOBAL
-                    by_mode.setdefault(self._modes[step], []).append((step, number))
-            for mode, of_mode in sorted(by_mode.items(), key=lambda item: item[0].value):
-                steps, values = zip(*of_mode, strict=True)
-                yield Curve(name, mode, steps, np.array(values), is_loss, "mean of its numbers" if has_several else "")
+            for mode, found, values in points.by_mode():
+                steps = shared.setdefault(found, found)
+                yield Curve(name, mode, steps, values, is_loss, "mean of its numbers" if points.has_several else "")
 
 
-def _read(trial: Trial, names: Sequence[str], steps: Sequence[int] | None) -> dict[str, _Points]:
-    """Return the points of each tensor."""
-    found: dict[str, _Points] = {name: {} for name in names}
-    for group in trial.index_reader.read_columns(names, steps, ModeKeys.GLOBAL, None):
-        for step, array in zip(group.steps, group.arrays(), strict=True):
-            value = array
+class _Points:
+    """The points of a curve, in little memory.
+
+    Attributes:
+        has_several: Whether the tensor holds several numbers at some step, whose mean is drawn.
+    """
+
+    __slots__ = ("_modes", "_numbers", "_steps", "has_several")
+
+    def __init__(self) -> None:
+        self._steps = array("q")
+        self._modes = array("b")
+        self._numbers = array("d")
+        self.has_several = False
+
+    def add(self, step: int, mode: ModeKeys, number: float) -> None:
+        """Add a point, or replace that of the same step; appending is the usual case."""
+        steps = self._steps
+        place = bisect_left(steps, step) if steps and step <= steps[-1] else len(steps)
+        if place < len(steps) and steps[place] == step:
+            self._numbers[place], self._modes[place] = number, mode.value
+            return
+        steps.insert(place, step)
+        self._modes.insert(place, mode.value)
+        self._numbers.insert(place, number)
+
+    def by_mode(self) -> Iterator[tuple[ModeKeys, tuple[int, ...], npt.NDArray[np.float64]]]:
+        """Yield each mode with its steps, ascending, and the numbers at them."""
+        steps, modes, numbers = np.array(self._steps), np.array(self._modes), np.array(self._numbers)
+        for value in np.unique(modes).tolist():
+            is_of_mode = modes == value
+            yield ModeKeys(value), tuple(steps[is_of_mode].tolist()), numbers[is_of_mode]
+
+
+def _read(trial: Trial, points: Mapping[str, _Points], steps: Sequence[int] | None) -> None:
+    """Add the points of each tensor at some steps; at all steps if None is given."""
+    only_mode = trial.index_reader.index.only_mode
+    mode_of = functools.cache(lambda step: only_mode or trial.mode(step) or ModeKeys.GLOBAL)
+    for group in trial.index_reader.read_columns(list(points), steps, ModeKeys.GLOBAL, None):
+        of_tensor = points[group.name]
+        for step, saved in zip(group.steps, group.arrays(), strict=True):
+            value = saved
             if value is None:
                 try:
                     value = trial.tensor(group.name).value(step)
@@ -148,5 +170,5 @@ def _read(trial: Trial, names: Sequence[str], steps: Sequence[int] | None) -> di
             if value.dtype.kind in "biuf" and value.size:
                 with np.errstate(all="ignore"):
                     number = float(value.reshape(-1)[0]) if value.size == 1 else float(np.mean(value, dtype=float))
-                found[group.name][step] = number, value.size
-    return found
+                of_tensor.add(step, mode_of(step), number)
+                of_tensor.has_several |= value.size != 1

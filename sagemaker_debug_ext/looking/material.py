@@ -94,12 +94,12 @@ class MaterialReader:
 
     Args:
         trial: The trial.
-        max_cells: Limit of the memory for layers; see `MeasureReader`.
+        max_columns: Limit of the columns of layers; see `MeasureReader`.
     """
 
-    def __init__(self, trial: Trial, max_cells: int | None = None) -> None:
+    def __init__(self, trial: Trial, max_columns: int | None = None) -> None:
         self.trial = trial
-        self._measures = MeasureReader(trial, max_cells=max_cells)
+        self._measures = MeasureReader(trial, max_columns=max_columns)
         self._curves = CurveReader(trial, MAX_CURVES)
         self._ranks = RankReader(trial)
         self._collections = _CollectionReader(trial)

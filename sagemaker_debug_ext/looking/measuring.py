@@ -47,12 +47,6 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 _LEAST_ROOM: Final = 64
 """Number of steps for which a table gets room at least when it grows."""
 
-_FEWEST_COLUMNS: Final = 1024
-"""Limit of the columns of a table that is kept small: folded columns are never wider than those of a picture."""
-
-_MOST_COLUMNS: Final = 4096
-"""Limit for a table of few tensors, so that memory does not grow with the length of a job."""
-
 _LAST_COLUMNS: Final = 16
 """Number of the latest steps that stay columns of their own, because the next steps are compared with them."""
 
@@ -96,7 +90,7 @@ class MeasureReader:
         worker: The worker whose values to read; by default the first that saved each tensor.
         clock: Returns the time in seconds.
         select: Returns the tensors to read of all, by group; all by default.
-        max_cells: Number of tensors × steps of a group from which on older steps share columns; None for no limit.
+        max_columns: Number of steps from which on older steps share columns; None for no limit.
     """
 
     def __init__(
@@ -105,10 +99,10 @@ class MeasureReader:
         worker: str | None = None,
         clock: Callable[[], float] = time.monotonic,
         select: Callable[[dict[str, list[str]]], dict[str, list[str]]] = lambda groups: groups,
-        max_cells: int | None = None,
+        max_columns: int | None = None,
     ) -> None:
         self._trial = trial
-        self._max_cells = max_cells
+        self._max_columns = max_columns
         self._select = select
         self._worker = worker
         self._clock = clock
@@ -138,9 +132,9 @@ class MeasureReader:
             self._unread.difference_update(batch)
             if self._clock() >= until:
                 break
-        if self._max_cells is not None and not self._unread:
+        if self._max_columns is not None and not self._unread:
             for table in self._tables:
-                table.fold(self._max_cells)
+                table.fold(self._max_columns)
         return True
 
     def measures(self) -> LayerMeasures:
@@ -157,10 +151,8 @@ class MeasureReader:
             self._layouts = layouts
             groups = self._select(tensor_groups(self._trial)).items()
             self._tables = [_Table(self._trial, group, names, self._worker) for group, names in groups if names]
-        steps = set(itertools.chain.from_iterable(table.steps for table in self._tables))
-        read = {step for table in self._tables for step in table.steps_read()}
-        self._unread = steps - read
-        self._num_steps = len(steps)
+        self._unread = set().union(*(table.unread for table in self._tables))
+        self._num_steps = len(set().union(*(table.steps for table in self._tables)))
 
 
 def spread(steps: Sequence[int], first: set[int], size: int) -> Iterator[list[int]]:
@@ -187,7 +179,7 @@ class _Table:
         self.steps = _steps_of(trial, set(names), worker)
         self._column_steps = list(self.steps)
         self._column = {step: column for column, step in enumerate(self.steps)}
-        self._read_steps: set[int] = set()
+        self.unread = set(self.steps)
         with trial.index_reader.lock:
             self._bytes = {name: trial.index_reader.index.smallest_value_bytes(name) for name in names}
         self._reduction = self._find_reduction()
@@ -201,10 +193,6 @@ class _Table:
         """Return the size of all values of the group at one step."""
         return sum(size for size in self._bytes.values() if math.isfinite(size))
 
-    def steps_read(self) -> Iterator[int]:
-        """Yield the steps that were read."""
-        return iter(self._read_steps)
-
     def extend(self) -> bool:
         """Note steps that have come, and return whether they are all later than those that are known."""
         steps = _steps_of(self._trial, set(self.names), self._worker)
@@ -214,6 +202,7 @@ class _Table:
         self.steps = steps
         self._column.update((step, column) for column, step in enumerate(new_steps, len(self._column_steps)))
         self._column_steps += new_steps
+        self.unread.update(new_steps)
         room = self._shape[1]
         if len(self._column_steps) > room:
             more = max(len(self._column_steps) - room, room // 4, _LEAST_ROOM)
@@ -229,7 +218,7 @@ class _Table:
         wanted = [step for step in steps if step in self._column]
         if not wanted:
             return
-        self._read_steps.update(wanted)
+        self.unread.difference_update(wanted)
         if self._reduction is not None:
             self._take_reductions(wanted)
         if self._group == "weights":  # the change of a weight needs its value at the step before
@@ -241,7 +230,7 @@ class _Table:
 
     def grids(self) -> Iterator[LayerGrid]:
         """Yield the measures that the group has, at the steps that were read."""
-        columns = [column for column, step in enumerate(self._column_steps) if step in self._read_steps]
+        columns = [column for column, step in enumerate(self._column_steps) if step not in self.unread]
         steps = tuple(self._column_steps[column] for column in columns)
         shown = slice(len(columns)) if len(columns) == len(self._column_steps) else columns
         for statistic, table in self._tables.items():
@@ -251,19 +240,18 @@ class _Table:
             if saved.any() and (statistic != "non_finite" or values[saved].any()):
                 yield LayerGrid(MEASURES[name], self.names, steps, values, saved, self._source(statistic))
 
-    def fold(self, max_cells: int) -> None:
-        """Let older steps share columns if there are more cells; all steps must have been read.
+    def fold(self, max_columns: int) -> None:
+        """Let older steps share columns if there are more columns; all steps must have been read.
 
         Each cell keeps the value that is farthest from the start of its row. The steps of the start, by which pictures
         are coloured, and the latest steps stay as they are.
         """
-        most = max(min(max_cells // max(len(self.names), 1), _MOST_COLUMNS), _FEWEST_COLUMNS)
         count = len(self._column_steps)
-        if count <= most:
+        if count <= max_columns:
             return
         begin, end = MOST_START, count - _LAST_COLUMNS
         steps = np.array(self._column_steps)
-        buckets = (steps[begin:end] - steps[begin]) * (most // 2) // (steps[end] - steps[begin])
+        buckets = (steps[begin:end] - steps[begin]) * (max_columns // 2) // (steps[end] - steps[begin])
         starts = np.concatenate(
             [np.arange(begin), begin + np.flatnonzero(np.diff(buckets, prepend=-1)), np.arange(end, count)]
         )

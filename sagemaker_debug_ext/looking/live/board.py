@@ -28,8 +28,8 @@ _READING_SECONDS: Final = 1.0
 """Time for reading steps before what was read so far is shown."""
 
 _RATE_STEPS: Final = 20
-_MAX_CELLS: Final = 2_000_000
-"""Number of tensors × steps of a group of layers that are kept as they are: below 50 MB."""
+_MAX_COLUMNS: Final = 1024
+"""Limit of the columns of layers in memory; older steps share half of them, which are more than a picture has."""
 
 
 @attrs.frozen(kw_only=True)
@@ -77,7 +77,7 @@ class _Follower:
         self.trial = trial
         self.material: Material | None = None
         self.trouble = ""
-        self._reader = MaterialReader(trial, _MAX_CELLS)
+        self._reader = MaterialReader(trial, _MAX_COLUMNS)
         self._seen_news = -1
         self._times: list[tuple[float, int]] = []
 

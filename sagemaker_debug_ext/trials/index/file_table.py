@@ -15,7 +15,7 @@ from sagemaker_debug_ext.store.format.keys import join_event_key, mangle_worker
 from sagemaker_debug_ext.trials.index.entries import IndexEntryFile, IndexLayout
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-_MAX_FILES: Final = 16_384
+_MAX_FILES: Final = 2048
 """Limit of the rows that are remembered as objects, about 500 bytes each."""
 
 _MODES: Final = tuple(ModeKeys)

@@ -96,12 +96,11 @@ def test_evidence_when_a_rule_runs_here_then_it_is_known():
     assert evidence_of("OfAUser").first == "messages"
 
 
-def test_reader_when_its_memory_is_limited_then_the_columns_are_bounded_and_extremes_stay(tmp_path, monkeypatch):
+def test_reader_when_its_memory_is_limited_then_the_columns_are_bounded_and_extremes_stay(tmp_path):
     """However long a job goes on, a spike is not lost, the start and the latest steps are as they were saved."""
-    monkeypatch.setattr("sagemaker_debug_ext.looking.measuring._FEWEST_COLUMNS", 200)
     writer = SmallTrial(tmp_path)
     trial = create_trial(str(tmp_path), wait_seconds=0)
-    whole, limited = MeasureReader(trial), MeasureReader(trial, max_cells=1)
+    whole, limited = MeasureReader(trial), MeasureReader(trial, max_columns=200)
     for step in range(700):
         value = np.full(2, 16.0 if step == 301 else 1 + step % 3 / 10, "f4")
         writer.write(ModeKeys.TRAIN, step, {"net.a.weight": value, "gradient/net.a.weight": value})
