@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 _LONGEST_PAUSE_SECONDS: Final = 5.0
+_FIRST_READING_SECONDS: Final = 0.25
 _READING_SECONDS: Final = 1.0
-"""Time for reading steps before what was read so far is shown."""
+"""Time for reading steps before what was read so far is shown; the first picture comes soon, and may be coarse."""
 
 _RATE_STEPS: Final = 20
 _MAX_COLUMNS: Final = 1024
@@ -92,7 +93,8 @@ class _Follower:
             is_behind = self.material is not None and self.num_unread > 0
             if seen == self._seen_news and not is_behind and not has_news:
                 return False
-            self.material = self._reader.read(verdict, _READING_SECONDS)
+            seconds = _FIRST_READING_SECONDS if self.material is None else _READING_SECONDS
+            self.material = self._reader.read(verdict, seconds)
         except (OSError, DebugExtError) as error:
             trouble = f"{self.trial.path} cannot be read any more: {error}"
             has_changed, self.trouble = trouble != self.trouble, trouble
