@@ -1,12 +1,18 @@
 "use strict";
 (function () {
-  // The token comes in the fragment of the address, which goes to no log, and leaves the address at once.
+  // The token comes in the fragment of the address, which goes to no log, and leaves the address at once. Other pages of
+  // this server get it, too: those of a server that was started again have that of the former one.
   const place = location.pathname + "token";
-  const given = /^#token=([\w-]+)$/.exec(location.hash);
-  if (given) {
+  const pages = new BroadcastChannel(place);
+  function takeToken() {
+    const given = /^#token=([\w-]+)$/.exec(location.hash);
+    if (!given) return false;
     sessionStorage.setItem(place, given[1]);
+    pages.postMessage(given[1]);
     history.replaceState(null, "", location.pathname + "#verdict");
+    return true;
   }
+  takeToken();
   const pulse = document.getElementById("pulse");
   const view = document.getElementById("view");
   const links = [...document.querySelectorAll("nav a[data-view]")];
@@ -83,7 +89,7 @@
       isDrawing = false;
     }
   }
-  addEventListener("hashchange", draw);
+  addEventListener("hashchange", () => { if (takeToken()) begin(); else draw(); });
   const focusables = () => [...view.querySelectorAll("a, button, input, select, summary, [tabindex]")];
 
   // Folded parts come when they are opened; curves of any name when they are chosen.
@@ -179,8 +185,11 @@
       wait = Math.min(2 * wait, 5);
     }
   }
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) { if (stopping) stopping.abort(); } else listen();
+  const stop = () => { if (stopping) stopping.abort(); };
+  document.addEventListener("visibilitychange", () => { if (document.hidden) stop(); else listen(); });
+  pages.addEventListener("message", (event) => {
+    sessionStorage.setItem(place, event.data);
+    begin();
   });
 
   // Several boards: a list to choose from.
@@ -208,5 +217,11 @@
     tell("reading …");
     listen();
   }
-  start().catch(() => tell("the server does not answer: start it again, and open the address that it prints"));
+  function begin() {
+    stop();
+    shown.version = 0;
+    if (board !== null) return listen();
+    start().catch(() => tell("the server does not answer: start it again, and open the address that it prints"));
+  }
+  begin();
 })();

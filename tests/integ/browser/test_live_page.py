@@ -28,8 +28,8 @@ playwright = pytest.importorskip("playwright.sync_api")
 
 HOSTILE = "net.</script><img src=x onerror=alert(1)>.weight"
 NAMES = ("net.layer0.weight", HOSTILE, *(f"net.layer{number}.weight" for number in range(2, 6)))
-ENDED = "Failed to load resource: net::ERR_"
-"""What the browser says when a server has ended."""
+ENDED = ("Failed to load resource: net::ERR_", "Failed to load resource: the server responded with a status of 401")
+"""What the browser says when a server has ended, and when another was started in its place."""
 
 COMMAND = (sys.executable, "-m", "sagemaker_debug_ext.cli.main")
 
@@ -173,7 +173,7 @@ def open_page(browser):
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: ENDED in message.text or said.append(message.text))
+        page.on("console", lambda message: message.text.startswith(ENDED) or said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda r: r.url.startswith(("http://127.0.0.1", "data:", "blob:")) or said.append(r.url))
@@ -388,6 +388,41 @@ def test_pages_when_eight_are_open_then_all_follow(open_page, job):
         job.write(4)
         for one in pages:
             playwright.expect(one.locator("#pulse")).to_contain_text("step 7", timeout=30_000)
+
+
+def test_pages_when_the_server_is_started_again_then_its_address_in_one_of_them_wakes_all(open_page, job):
+    """A new server has a new token, which the pages of the former one do not know."""
+    job.write(4)
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        pages = [open_page(address)]
+        pages.append(pages[0].context.new_page())
+        pages[1].goto(address)
+        for page in pages:
+            playwright.expect(page.locator("#view h1")).to_contain_text("4 saved steps", timeout=30_000)
+    job.write(4)
+    port = address.partition("/#")[0].rpartition(":")[2]
+    with serving("watch", job.path, "--no-rules", "--port", port) as (_, address):
+        for page in pages:
+            playwright.expect(page.locator("#pulse")).to_contain_text("open the address", timeout=30_000)
+        pages[0].goto(address)
+        for page in pages:
+            playwright.expect(page.locator("#view h1")).to_contain_text("8 saved steps", timeout=30_000)
+            assert "token" not in page.url
+
+
+def test_page_when_nobody_sees_it_then_its_stream_ends_and_it_catches_up_afterwards(open_page, job):
+    """Another tab is in front, or the laptop sleeps; pages without a display always count as seen, so this is told."""
+    job.write(4)
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#view h1")).to_contain_text("4 saved steps", timeout=30_000)
+        page.evaluate("() => Object.defineProperty(document, 'hidden', { get: () => window.isAway })")
+        change = "(isAway) => { window.isAway = isAway; document.dispatchEvent(new Event('visibilitychange')); }"
+        with page.expect_event("requestfailed", lambda request: "/news" in request.url, timeout=30_000):
+            page.evaluate(change, True)
+        job.write(4)
+        page.evaluate(change, False)
+        playwright.expect(page.locator("#view h1")).to_contain_text("8 saved steps", timeout=30_000)
 
 
 def test_page_when_a_folder_is_served_then_its_trials_can_be_opened(open_page, tmp_path):
