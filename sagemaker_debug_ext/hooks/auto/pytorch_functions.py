@@ -23,12 +23,14 @@ LOSS_FUNCTIONS: Final[Mapping[str, str]] = {
     "binary_cross_entropy": "BCELoss",
     "binary_cross_entropy_with_logits": "BCEWithLogitsLoss",
     "cross_entropy": "CrossEntropyLoss",
+    "hinge_embedding_loss": "HingeEmbeddingLoss",
     "huber_loss": "HuberLoss",
     "kl_div": "KLDivLoss",
     "l1_loss": "L1Loss",
     "mse_loss": "MSELoss",
     "nll_loss": "NLLLoss",
     "smooth_l1_loss": "SmoothL1Loss",
+    "soft_margin_loss": "SoftMarginLoss",
 }
 """Function → the module of the same loss."""
 

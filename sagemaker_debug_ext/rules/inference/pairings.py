@@ -30,6 +30,8 @@ DIFFERENCES: Final = frozenset(
 )  # fmt: skip
 LOGARITHMS: Final = frozenset({"NLLLoss", "KLDivLoss"})
 """Losses that expect logarithms of probabilities."""
+MARGINS: Final = frozenset({"CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "SoftMarginLoss"})
+"""Losses whose targets are 1 and -1."""
 ALWAYS_LOGITS: Final = frozenset(
     {
         "CrossEntropyLoss", "BCEWithLogitsLoss", "softmax_cross_entropy_with_logits",
@@ -46,6 +48,7 @@ CUTTING: Final = frozenset({"relu", "relu6", "softmax", "sigmoid", "hard_sigmoid
 MOST_OUT_OF_REACH: Final = 0.1
 """Fraction of targets that may be outside the range of an activation, because targets may be rescaled later."""
 MOST_NO_YES_OR_NO: Final = 0.02
+MOST_ZEROS: Final = 0.02
 LEAST_WITH_SEVERAL: Final = 0.02
 """Fraction of samples with several classes above which these are no mistake of single labels."""
 DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 before its activation"
@@ -211,6 +214,10 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.loss in CLASSES | YES_NO and output.from_logits and output.activation in ("relu", "tanh"),
     ),
     Pairing(
+        "the loss needs targets of 1 and -1, and many are 0",
+        lambda output: output.loss in MARGINS and output.share_of_targets(lambda values: values == 0) > MOST_ZEROS,
+    ),
+    Pairing(
         "the activation cannot reach many of the targets",
         lambda output: output.loss in DIFFERENCES and output.is_out_of_reach,
     ),
@@ -251,7 +258,7 @@ def output_of(program: ProgramRecord | None, name: str, targets: Array, answers:
         answers: Its predictions at the first batch.
     """
     loss = next((loss for loss in (program.losses if program else ()) if loss.name == name), None)
-    if loss is None or not loss.type or not loss.tail or targets.dtype.kind not in "biuf":
+    if loss is None or not loss.type or targets.dtype.kind not in "biuf":
         return None
     activation, inner = last_activations(loss)
     return Output(
@@ -259,7 +266,7 @@ def output_of(program: ProgramRecord | None, name: str, targets: Array, answers:
         from_logits=loss.type in ALWAYS_LOGITS or loss.arguments.get("from_logits") is True,
         activation=activation,
         inner=inner,
-        units=loss.tail[0].units,
+        units=loss.tail[0].units if loss.tail else None,
         drops=_drops_at_output(loss.tail, of_operations=program is not None and program.framework == "PyTorch"),
         targets=targets,
         answers=answers,
@@ -279,7 +286,7 @@ def last_activations(loss: LossRecord) -> tuple[str | None, str | None]:
                 break
         elif not _is_passive(layer):
             break
-    if not found and all(map(_is_passive, loss.tail)) and loss.tail[-1].activation == "linear":
+    if not found and loss.tail and all(map(_is_passive, loss.tail)) and loss.tail[-1].activation == "linear":
         found.append("linear")
     inner = found[1] if len(found) > 1 and found[1] != "linear" else None
     return (found[0] if found else None), inner

@@ -53,6 +53,9 @@ NOTHING: Final = r"(?!)"
 """Matches no name."""
 _KERAS_PREDICTIONS: Final = re.compile("predictions((?:_[0-9]+)?)")
 
+_COMPARES_TWO: Final = re.compile(r"(CosineEmbedding|MarginRanking)Loss(_[0-9]+)?_input_0$")
+"""Predictions of losses that compare two of them, with the targets as third input."""
+
 _NLL: Final = "(?<!Poisson)(?<!Gaussian)NLL"
 """The likelihood of classes; likelihoods of counts and of numbers have other kinds of targets."""
 
@@ -208,7 +211,8 @@ class NamingScheme:
 
     def targets_of(self, answer: str) -> str:
         """Return the name of the targets that belong to the predictions of a loss."""
-        return re.sub(r"_input_0$", "_input_1", answer)
+        number = 2 if _COMPARES_TWO.search(answer) else 1
+        return re.sub(r"_input_0$", f"_input_{number}", answer)
 
     def loss_of(self, answer: str) -> str:
         """Return the name that the program record gives to the loss of predictions."""

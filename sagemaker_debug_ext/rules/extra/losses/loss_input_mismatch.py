@@ -278,10 +278,10 @@ class LossInputMismatch(TensorRule):
     If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
     the first batch, if these were saved. It fires for softmax or a cross entropy of classes on a single unit, a cross
     entropy of outputs that are no probabilities, or of those of a second softmax, a binary cross entropy of quantities,
-    and targets that the activation cannot reach. It also fires for a softmax over samples, a ReLU before a softmax or
-    sigmoid, one-hot classes with a loss of differences and no activation, and dropout between the last layer and the
-    loss. Then it does not guess from numbers what a cross entropy expects. Numbers that suit several losses decide
-    nothing.
+    targets of 0 with a loss that needs 1 and -1, and targets that the activation cannot reach. It also fires for a
+    softmax over samples, a ReLU before a softmax or sigmoid, one-hot classes with a loss of differences and no
+    activation, and dropout between the last layer and the loss. Then it does not guess from numbers what a cross
+    entropy expects. Numbers that suit several losses decide nothing.
 
     Parameters:
         tensor_regex: Regular expressions searched in tensor names; the first inputs of losses among these tensors are

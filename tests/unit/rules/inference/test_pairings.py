@@ -48,8 +48,12 @@ SOUND = [
     ("KLDivLoss", False, "log_softmax", 3, ONE_HOT),
     ("MSELoss", False, "linear", 1, LARGE),
     ("L1Loss", False, "sigmoid", 1, SHARES),
+    ("SoftMarginLoss", False, "linear", 1, 2 * YES_NO - 1),
+    ("CosineEmbeddingLoss", False, None, None, 2 * YES_NO - 1),
 ]
 FAULTY = [
+    ("SoftMarginLoss", False, "linear", 1, YES_NO, "1 and -1"),
+    ("CosineEmbeddingLoss", False, None, None, YES_NO, "1 and -1"),
     ("mean_squared_error", False, "softmax", 1, SIGNED, "single unit is always 1"),
     ("binary_crossentropy", False, "softmax", 1, YES_NO, "single unit is always 1"),
     ("categorical_crossentropy", False, "sigmoid", 1, YES_NO, "always 0"),
@@ -190,10 +194,16 @@ def test_output_when_operations_drop_what_the_loss_gets_then_says_so(tail, drops
     [
         (),
         (LossRecord(name="predictions", type="", tail=TAILS[0][0]),),
-        (LossRecord(name="predictions", type="mean_squared_error"),),
         (LossRecord(name="predictions_1", type="mean_squared_error", tail=TAILS[0][0]),),
     ],
 )
 def test_output_when_record_does_not_tell_then_is_none(losses):
-    """A loss of the script's own, or a model that calls its layers itself, is not evaluated."""
+    """A loss of the script's own, or of another output, is not evaluated."""
     assert output_of(ProgramRecord(framework="Keras", losses=losses), "predictions", SHARES) is None
+
+
+def test_output_when_the_model_calls_its_layers_itself_then_has_no_activation():
+    """The loss and its targets are known, and may not go together."""
+    losses = (LossRecord(name="predictions", type="mse"),)
+    output = output_of(ProgramRecord(framework="Keras", losses=losses), "predictions", SHARES)
+    assert (output.loss, output.activation, output.units, output.drops) == ("mean_squared_error", None, None, False)

@@ -186,3 +186,14 @@ def test_weights_of_classes_must_not_favour_the_common_one(run_rule, monkeypatch
     issues = run_rule("LossInputMismatch", steps)
     assert fired_at(issues)[:1] == ([14] if fires else [])
     assert not fires or "the more common they are" in issues[0].message
+
+
+@pytest.mark.parametrize(("no", "fires"), [(0.0, True), (-1.0, False)])
+def test_a_loss_of_two_answers_has_its_targets_third(run_rule, monkeypatch, no, fires):
+    """Whether two answers belong together is 1 or -1 for a cosine embedding loss."""
+    loss = LossRecord(name="CosineEmbeddingLoss", type="CosineEmbeddingLoss")
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    first, second, targets = RNG.normal(size=(8, 4)), RNG.normal(size=(8, 4)), np.array([1.0, no] * 4)
+    tensors = loss_tensors(first, second, name="CosineEmbeddingLoss")
+    issues = run_rule("LossInputMismatch", steps_of([{**tensors, "CosineEmbeddingLoss_input_2": targets}]))
+    assert fired_at(issues) == ([0] if fires else [])
