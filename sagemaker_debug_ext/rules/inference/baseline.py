@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.losses import LossObservation, entropy, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import LossObservation, class_shares, entropy, observed_losses
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -23,10 +23,10 @@ GAIN: Final = 4.0
 def error_of(loss: LossObservation) -> float | None:
     """Return the error to compare with that of the best constant; None if the kind of loss is unknown."""
     if loss.num_classes is not None:
-        return loss.cross_entropy()
+        return loss.cross_entropy
     if loss.expects_logits:
         is_probability = np.min(loss.scores) >= 0 and np.max(loss.scores) <= 1
-        return None if is_probability else loss.bce_with_logits()
+        return None if is_probability else loss.bce_with_logits
     if loss.is_regression_loss:
         return float(np.mean((to_float64(loss.scores) - to_float64(loss.targets)) ** 2))
     return None
@@ -55,7 +55,7 @@ class BaselineComparison:
             is_plain = error is not None and loss.name not in self._weighed
             of_classes = is_plain and has_classes
             if error is None:
-                error = None if loss.kind is not None else loss.residual_variance()
+                error = None if loss.kind is not None else loss.residual_variance
             if error is None:
                 continue
             targets = _columns_of(loss.targets) if is_plain and not has_classes else loss.targets.reshape(-1)
@@ -75,7 +75,7 @@ class BaselineComparison:
             self._weighed.add(loss.name)
             self._answered.pop(loss.name, None)
             self._num_targets.pop(loss.name, None)
-        return loss.residual_variance() if loss.name in self._weighed else error_of(loss)
+        return loss.residual_variance if loss.name in self._weighed else error_of(loss)
 
     def _keep(self, name: str, latest: _Answered) -> None:
         kept = self._answered.setdefault(name, collections.deque())
@@ -122,9 +122,10 @@ def error_of_constant(targets: Array, of_classes: bool) -> float:
     if not of_classes:
         return float(np.var(to_float64(targets), axis=0, ddof=1).mean()) if len(targets) > 1 else 0.0
     if targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets)):
-        entropy_of_sample = label_entropy(targets)
+        shares = class_shares(targets)
+        entropy_of_sample = entropy(shares)
         # The entropy of a small sample is too small: the correction of Miller and Madow.
-        return entropy_of_sample + (len(np.unique(targets)) - 1) / (2 * targets.size) if entropy_of_sample else 0.0
+        return entropy_of_sample + (len(shares) - 1) / (2 * targets.size) if entropy_of_sample else 0.0
     mean = float(np.mean(to_float64(targets)))  # of the probabilities of class 1
     return entropy(np.array([mean, 1 - mean]))
 
@@ -133,5 +134,5 @@ def is_weighed(loss: LossObservation) -> bool:
     """Return whether a binary cross entropy of logits differs from the mean, because it weighs classes or samples."""
     if loss.num_classes is not None or not loss.is_binary or loss.kind != "BCEWithLogits":
         return False
-    plain = loss.bce_with_logits()
+    plain = loss.bce_with_logits
     return np.isfinite(loss.value) and abs(loss.value - plain) > WEIGHED * plain

@@ -6,6 +6,7 @@ converted to that form, and probabilities to scores.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -39,9 +40,9 @@ OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
 """Kinds of losses whose targets may be classes, including those that names do not identify."""
 
 
-@attrs.frozen
+@attrs.frozen(slots=False, eq=False)
 class LossObservation:
-    """A loss at one step.
+    """A loss at one step, with numbers that several rules use, each of which is computed once.
 
     Args:
         name: Name of the loss itself.
@@ -61,7 +62,7 @@ class LossObservation:
     targets_name: str = ""
     kind: str | None = None
 
-    @property
+    @functools.cached_property
     def num_classes(self) -> int | None:
         """Number of classes if there is one score for each class and targets are class indices, else None."""
         of_samples = (self.scores.shape[0], *self.scores.shape[2:])
@@ -69,23 +70,23 @@ class LossObservation:
             return None
         return self.scores.shape[1] if self.scores.shape[1] > 1 else None
 
-    @property
+    @functools.cached_property
     def is_binary(self) -> bool:
-        """Return whether there is one score for each target, and targets are 0 or 1."""
+        """Whether there is one score for each target, and targets are 0 or 1."""
         if self.scores.shape != self.targets.shape:
             return False
         return bool(np.all((self.targets == 0) | (self.targets == 1)))
 
-    @property
+    @functools.cached_property
     def expects_logits(self) -> bool:
-        """Return whether the loss is a binary cross entropy of logits, by its name or its value."""
+        """Whether the loss is a binary cross entropy of logits, by its name or its value."""
         if self.scores.shape != self.targets.shape or np.min(self.targets) < 0 or np.max(self.targets) > 1:
             return False
-        return self.kind == "BCEWithLogits" or (self.is_binary and self._is_same(self.bce_with_logits()))
+        return self.kind == "BCEWithLogits" or (self.is_binary and self._is_same(self.bce_with_logits))
 
-    @property
+    @functools.cached_property
     def is_regression_loss(self) -> bool:
-        """Return whether the loss is minimal where scores equal targets, by its name or its value."""
+        """Whether the loss is minimal where scores equal targets, by its name or its value."""
         if self.scores.shape != self.targets.shape or self.targets.size == 0:
             return False
         if self.kind in OF_DIFFERENCES:
@@ -97,21 +98,24 @@ class LossObservation:
     def _is_same(self, computed: float) -> bool:
         return abs(abs(self.value) - computed) <= SAME * computed  # a loss with the wrong sign counts too
 
+    @functools.cached_property
     def bce_with_logits(self) -> float:
-        """Return the mean binary cross entropy of the scores as logits."""
+        """Mean binary cross entropy of the scores as logits."""
         scores, targets = to_float64(self.scores), to_float64(self.targets)
         return float(np.mean(np.logaddexp(0, scores) - scores * targets))
 
+    @functools.cached_property
     def bce_of_probabilities(self) -> float | None:
-        """Return the mean binary cross entropy of the scores as probabilities; None if they are none."""
+        """Mean binary cross entropy of the scores as probabilities; None if they are none."""
         scores, targets = to_float64(self.scores), to_float64(self.targets)
         if not (scores.size and scores.min() >= 0 and scores.max() <= 1):
             return None
         shares = np.clip(scores, LEAST, 1 - LEAST)
         return float(-np.mean(targets * np.log(shares) + (1 - targets) * np.log1p(-shares)))
 
+    @functools.cached_property
     def residual_variance(self) -> float | None:
-        """Return the residual variance of the targets after a linear fit to the scores; None for too few values."""
+        """Residual variance of the targets after a linear fit to the scores; None for too few values."""
         if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS:
             return None
         scores, targets = to_float64(self.scores).reshape(-1), to_float64(self.targets).reshape(-1)
@@ -130,16 +134,18 @@ class LossObservation:
         known = (targets >= 0) & (targets < rows.shape[1])  # other targets are padding
         return (rows[known], targets[known]) if known.any() else None
 
+    @functools.cached_property
     def cross_entropy_of_probabilities(self) -> float | None:
-        """Return the mean cross entropy of the scores as probabilities; None if they are none."""
+        """Mean cross entropy of the scores as probabilities; None if they are none."""
         found = self._rows()
         if found is None or not sums_to_one(found[0]):
             return None
         rows, targets = found
         return float(-np.log(np.maximum(rows[np.arange(len(rows)), targets], LEAST)).mean())
 
+    @functools.cached_property
     def cross_entropy(self) -> float | None:
-        """Return the mean cross entropy of the scores, independent of the kind of loss; None without classes."""
+        """Mean cross entropy of the scores, independent of the kind of loss; None without classes."""
         found = self._rows()
         if found is None:
             return None
@@ -277,7 +283,13 @@ def entropy(shares: Numbers) -> float:
     return float(-(positive * np.log(positive)).sum())
 
 
+def class_shares(labels: Array) -> Numbers:
+    """Return the share of each class that is among class indices."""
+    _, counts = np.unique(labels, return_counts=True)
+    shares: Numbers = counts / counts.sum()
+    return shares
+
+
 def label_entropy(labels: Array) -> float:
     """Return the entropy of class indices: the cross entropy of the best constant prediction."""
-    _, counts = np.unique(labels, return_counts=True)
-    return entropy(counts / counts.sum())
+    return entropy(class_shares(labels))

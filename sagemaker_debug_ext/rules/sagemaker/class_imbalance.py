@@ -52,11 +52,11 @@ def is_weighed(view: StepView, labels: str) -> bool:
     """Return whether a loss differs from the mean cross entropy of its labels, evaluating by the saved predictions."""
     for loss in observed_losses(view):
         if loss.targets_name == labels and math.isfinite(loss.value):
-            plain = loss.cross_entropy() if loss.num_classes is not None else None
+            plain = loss.cross_entropy if loss.num_classes is not None else None
             if plain is None and loss.is_binary:
                 shares = to_float64(loss.scores)
                 are_shares = shares.min() >= 0 and shares.max() <= 1
-                plain = None if are_shares else loss.bce_with_logits()
+                plain = None if are_shares else loss.bce_with_logits
             if plain is not None:
                 return abs(loss.value - plain) > PLAIN * abs(plain)
     return False

@@ -46,7 +46,7 @@ def times_guessing(loss: LossObservation) -> float | None:
     divided by that of the targets.
     """
     if loss.num_classes is not None:
-        found = loss.cross_entropy()
+        found = loss.cross_entropy
         return None if found is None else found / math.log(loss.num_classes)
     if loss.scores.shape != loss.targets.shape:
         return None

@@ -36,7 +36,7 @@ def smoothing(loss: LossObservation) -> float | None:
 
     Smoothing mixes the cross entropy of the labels with that of a uniform distribution over all classes.
     """
-    plain = loss.cross_entropy()
+    plain = loss.cross_entropy
     if plain is None or loss.kind != "CrossEntropy" or loss.scores.ndim != 2:
         return None
     scores = to_float64(loss.scores)

@@ -193,7 +193,7 @@ def kind_by_value(loss: LossObservation) -> str | None:
     """
     candidates: dict[str, float | None] = {}
     if loss.num_classes is not None:
-        of_scores, of_shares = loss.cross_entropy(), loss.cross_entropy_of_probabilities()
+        of_scores, of_shares = loss.cross_entropy, loss.cross_entropy_of_probabilities
         if not _are_alike(of_scores, of_shares):
             candidates["CrossEntropy"] = of_scores
     elif loss.scores.shape == loss.targets.shape:
@@ -201,7 +201,7 @@ def kind_by_value(loss: LossObservation) -> str | None:
         candidates["MSE"] = float(np.mean((scores - targets) ** 2))
         candidates["L1"] = float(np.mean(np.abs(scores - targets)))
         if loss.is_binary:
-            of_scores, of_shares = loss.bce_with_logits(), loss.bce_of_probabilities()
+            of_scores, of_shares = loss.bce_with_logits, loss.bce_of_probabilities
             if not _are_alike(of_scores, of_shares):
                 candidates["BCEWithLogits"] = of_scores
     is_told = loss.value > TOO_SMALL
@@ -241,13 +241,13 @@ def is_sum(loss: LossObservation) -> bool:
     if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
         return False
     if loss.num_classes is not None:
-        return _is_near(loss.cross_entropy(), loss.value / count)
+        return _is_near(loss.cross_entropy, loss.value / count)
     if loss.scores.shape != loss.targets.shape:
         return False
     apart = to_float64(loss.scores) - to_float64(loss.targets)
     means = [float(np.mean(apart**2)), float(np.mean(np.abs(apart)))]
     if loss.is_binary:
-        means.append(loss.bce_with_logits())
+        means.append(loss.bce_with_logits)
     return any(_is_near(mean, loss.value / count) for mean in means)
 
 

@@ -23,9 +23,9 @@ def test_cross_entropy_is_that_of_softmax():
     """The cross entropy is of softmax along the class axis, and targets out of range are ignored."""
     scores = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])
     view = LossObservation("loss", 1.0, scores, np.array([0, 2]))
-    assert view.cross_entropy() == pytest.approx(-np.log([0.5, 0.8]).mean())
+    assert view.cross_entropy == pytest.approx(-np.log([0.5, 0.8]).mean())
     of_sequences = LossObservation("loss", 1.0, scores.T[None], np.array([[0, -100]]))
-    assert of_sequences.cross_entropy() == pytest.approx(-np.log(0.5))
+    assert of_sequences.cross_entropy == pytest.approx(-np.log(0.5))
 
 
 def test_targets_with_the_shape_of_scores_are_not_classes():
@@ -48,11 +48,11 @@ def test_residual_variance_does_not_depend_on_place_and_scale():
     """The residual variance does not depend on place and scale, and too few pairs have none."""
     targets = np.random.default_rng(0).normal(size=40)
     view = LossObservation("loss", 1.0, 5 - 3 * targets, targets)
-    assert view.residual_variance() == pytest.approx(0, abs=1e-12)
-    assert LossObservation("loss", 1.0, np.ones(40), targets).residual_variance() == pytest.approx(
+    assert view.residual_variance == pytest.approx(0, abs=1e-12)
+    assert LossObservation("loss", 1.0, np.ones(40), targets).residual_variance == pytest.approx(
         np.var(targets) * 40 / 38
     )
-    assert LossObservation("loss", 1.0, np.ones(7), np.ones(7)).residual_variance() is None
+    assert LossObservation("loss", 1.0, np.ones(7), np.ones(7)).residual_variance is None
 
 
 @given(hnp.arrays(np.int64, st.integers(1, 50), elements=st.integers(0, 5)))
@@ -74,7 +74,7 @@ def test_probabilities_of_classes_are_scores(keras_views, labels):
     view = keras_views({(TRAIN, 0): tensors}).at(0)
     (loss,) = observed_losses(view)
     assert (loss.name, loss.num_classes, loss.targets.tolist()) == ("loss", 3, [0, 1])
-    assert loss.cross_entropy() == pytest.approx(-np.log([0.5, 0.8]).mean())
+    assert loss.cross_entropy == pytest.approx(-np.log([0.5, 0.8]).mean())
     assert class_labels(view, "labels").tolist() == [0, 1]
     assert class_answers(view, "predictions").argmax(axis=1).tolist() == [0, 1]
 

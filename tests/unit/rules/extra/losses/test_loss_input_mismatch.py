@@ -120,7 +120,7 @@ def test_kind_when_scores_and_probabilities_give_the_same_loss_then_is_unknown(s
     scores = np.exp(RNG.normal(size=(60, 4)) * spread)
     scores /= scores.sum(axis=1, keepdims=True)
     loss = LossObservation("loss", 0.0, scores, np.arange(60) % 4)
-    assert kind_by_value(attrs.evolve(loss, value=loss.cross_entropy())) == kind
+    assert kind_by_value(attrs.evolve(loss, value=loss.cross_entropy)) == kind
 
 
 def test_output_when_softmax_is_over_the_samples_then_fires_whatever_the_loss_is(run_rule):
