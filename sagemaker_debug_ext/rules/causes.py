@@ -41,7 +41,7 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
 )
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
 from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
-from sagemaker_debug_ext.rules.inference.consequences import GROWTH, follows
+from sagemaker_debug_ext.rules.inference.consequences import GROWTH, first_steps, follows
 from sagemaker_debug_ext.rules.inference.pairings import DROPPED_ANSWERS
 from sagemaker_debug_ext.rules.issue import Issue
 
@@ -247,16 +247,21 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
     growth = min(grown, default=math.inf)
     found: dict[str, dict[Issue, None]] = {}
     signs = [issue for issue in known if any(sign.fits(issue, growth) for sign in _SIGNS_OF.get(issue.rule, ()))]
-    explained = [follows(issue, signs) for issue in signs]
-    for is_explained in (False, True):  # a sign that follows from another one comes after all that follow from none
-        considered = [
-            issue for issue, follows_other in zip(signs, explained, strict=True) if follows_other is is_explained
-        ]
+    firsts = first_steps(signs)
+    explained = {issue for issue in signs if follows(issue, firsts)}
+    unexplained = set(signs) - explained
+    for considered in (
+        unexplained,
+        explained,
+    ):  # a sign that follows from another comes after all that follow from none
+        of_rules: dict[str, list[Issue]] = {}
+        for issue in signs:
+            if issue in considered:
+                of_rules.setdefault(issue.rule, []).append(issue)
         for sign in SIGNS:
-            fitting = dict.fromkeys(issue for issue in considered if sign.fits(issue, growth))
+            fitting = dict.fromkeys(issue for issue in of_rules.get(sign.rule, ()) if sign.fits(issue, growth))
             if fitting:
                 found.setdefault(sign.cause, {}).update(fitting)
-    unexplained = {issue for issue, follows_other in zip(signs, explained, strict=True) if not follows_other}
     return [
         LikelyCause(name, CAUSES[name], tuple(of_cause), may_follow=unexplained.isdisjoint(of_cause))
         for name, of_cause in found.items()

@@ -7,7 +7,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -50,11 +50,11 @@ class Consequence:
     text: str = ""
     is_later: bool = True
 
-    def explains(self, issue: Issue, other: Issue) -> bool:
-        """Return whether an issue can follow from another one."""
-        if issue.rule != self.rule or other.rule not in self.of or self.text not in issue.message:
+    def explains(self, issue: Issue, first_steps: Mapping[str, int]) -> bool:
+        """Return whether an issue can follow from issues of rules, given the first step of each of them."""
+        if issue.rule != self.rule or self.text not in issue.message:
             return False
-        return other.step < issue.step or not self.is_later
+        return any(step < issue.step or not self.is_later for rule, step in first_steps.items() if rule in self.of)
 
 
 ZERO_GRADIENT: Final = "its gradient is 0"
@@ -72,7 +72,14 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
 """All consequences in the model."""
 
 
-def follows(issue: Issue, issues: Iterable[Issue]) -> bool:
-    """Return whether an issue can follow from any of some issues."""
-    rows = [row for row in CONSEQUENCES if row.rule == issue.rule]
-    return any(row.explains(issue, other) for row in rows for other in issues)
+def first_steps(issues: Iterable[Issue]) -> dict[str, int]:
+    """Return the first step of the issues of each rule."""
+    found: dict[str, int] = {}
+    for issue in issues:
+        found[issue.rule] = min(issue.step, found.get(issue.rule, issue.step))
+    return found
+
+
+def follows(issue: Issue, others: Mapping[str, int]) -> bool:
+    """Return whether an issue can follow from any of some issues, given the `first_steps` of these."""
+    return any(row.explains(issue, others) for row in CONSEQUENCES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import is_plain
 from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
@@ -62,7 +63,8 @@ class MissingActivation(BuiltinRule):
         layers = list(self._layers(view)) if is_training(view) else []
         if len(layers) < 2:
             return None
-        following = [layer.output for layer in layers if _is_followed(view, layer, layers)]
+        given = {layer.given: value for layer in layers if (value := view.value(layer.given)) is not None}
+        following = [layer.output for layer in layers if _is_followed(view, layer, layers, given)]
         # no layer follows the last one
         holds = len(following) >= max(1, len(layers) / 2)
         patience: int = self.parameters["patience"]
@@ -91,15 +93,23 @@ def _takes_numbers(view: StepView, name: str) -> bool:
     return given is not None and given.dtype.kind in "fV"
 
 
-def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer]) -> bool:
-    """Return whether the output of a layer is the unchanged input of another one."""
-    if not any(_is_same(view, layer.output, other.given) for other in layers if other.output != layer.output):
+def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
+    """Return whether the output of a layer is the unchanged input of another one.
+
+    Args:
+        view: The step.
+        layer: The layer.
+        layers: All layers.
+        given: The inputs of all layers, by name.
+    """
+    output = view.value(layer.output)
+    if output is None or not np.any(output):
+        return False
+    if not any(_is_same(output, given[other.given]) for other in layers if other.output != layer.output):
         return False
     return is_plain(view, layer.weight, layer.given, layer.output)
 
 
-def _is_same(view: StepView, name: str, other: str) -> bool:
-    output, given = view.value(name), view.value(other)
-    if output is None or given is None or output.shape != given.shape:
-        return False
-    return bool(np.any(output) and np.array_equal(output, given))
+def _is_same(output: Array, given: Array) -> bool:
+    """Return whether two arrays are equal; the first elements nearly always tell that they are not."""
+    return output.shape == given.shape and output.item(0) == given.item(0) and np.array_equal(output, given)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import Issue
 from sagemaker_debug_ext.rules.causes import likely_causes
-from sagemaker_debug_ext.rules.inference.consequences import CONSEQUENCES, ZERO_GRADIENT, follows
+from sagemaker_debug_ext.rules.inference.consequences import CONSEQUENCES, ZERO_GRADIENT, first_steps, follows
 
 ISSUES = st.builds(
     Issue,
@@ -56,7 +56,7 @@ def test_no_sign_follows_from_itself():
 def test_sign_when_another_came_before_then_may_follow_from_it(rule, text, step, other, other_step, expected):
     """Time decides, and for what is there as built it does not matter when it was reported."""
     issue = Issue(rule=rule, step=step, message=text)
-    assert follows(issue, [issue, Issue(rule=other, step=other_step)]) is expected
+    assert follows(issue, first_steps([issue, Issue(rule=other, step=other_step)])) is expected
 
 
 def test_causes_when_units_died_of_an_update_then_the_update_comes_first():
@@ -72,7 +72,11 @@ def test_causes_when_units_died_of_an_update_then_the_update_comes_first():
 def test_causes_when_a_consequence_is_added_then_the_first_stays(issues, further):
     """What follows from another sign never takes its place."""
     before = likely_causes(issues)
-    if before and follows(further, issues) and not any(follows(issue, [further]) for issue in issues):
+    if (
+        before
+        and follows(further, first_steps(issues))
+        and not any(follows(issue, first_steps([further])) for issue in issues)
+    ):
         assert likely_causes([*issues, further])[0].name == before[0].name
 
 
