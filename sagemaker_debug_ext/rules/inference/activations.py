@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.training import value_before_update
+from sagemaker_debug_ext.rules.inference.training import parameters_beside, value_before_update
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -41,7 +41,7 @@ def may_be_rectified(view: StepView, name: str) -> bool:
     if output.any():
         return bool(np.min(output) >= 0)
     # a layer that starts with weights of 0 gives only 0 as well
-    beside = naming_scheme_of(view.trial).parameters_beside(name, view.tensor_names)
+    beside = parameters_beside(view, name)
     weights = [value_before_update(view, parameter) for parameter in beside if _is_matrix(view, parameter)]
     return any(weight is not None and weight.any() for weight in weights)
 
@@ -112,7 +112,7 @@ def reaches_layer_unchanged(view: StepView, name: str) -> bool:
 
 def _parameters_of(view: StepView, layer_input: str) -> list[str]:
     """Return the parameters of the layer that has an input, not those of layers within it."""
-    beside = naming_scheme_of(view.trial).parameters_beside(layer_input, view.tensor_names)
+    beside = parameters_beside(view, layer_input)
     if beside or naming_scheme_of(view.trial).hides_kinds:
         return beside
     layer = re.escape(re.sub(r"_input_\d+$", "", layer_input))
@@ -133,7 +133,7 @@ def _is_equal(one: Array | None, other: Array) -> bool:
 
 def _has_activation(view: StepView, name: str) -> bool:
     """Return whether a layer may have an activation, and does not only pass values on, as flattening does."""
-    beside = naming_scheme_of(view.trial).parameters_beside(name, view.tensor_names)
+    beside = parameters_beside(view, name)
     return ACTIVATION.search(name) is not None or any(_is_matrix(view, parameter) for parameter in beside)
 
 

@@ -52,7 +52,20 @@ def is_final(view: StepView, name: str) -> bool:
 
 def gradient_in(view: StepView, parameter: str) -> str | None:
     """Return the name of a parameter's gradient; None if it was not saved at the step."""
-    return naming_scheme_of(view.trial).gradient_of(parameter, view.tensor_names)
+    return view.of_names(_gradient_of, parameter)
+
+
+def _gradient_of(trial: Trial, names: tuple[str, ...], parameter: str) -> str | None:
+    return naming_scheme_of(trial).gradient_of(parameter, names)
+
+
+def parameters_beside(view: StepView, name: str) -> list[str]:
+    """Return the names of the parameters of the layer that has an input or output, of those saved at the step."""
+    return view.of_names(_parameters_beside, name)
+
+
+def _parameters_beside(trial: Trial, names: tuple[str, ...], name: str) -> list[str]:
+    return naming_scheme_of(trial).parameters_beside(name, names)
 
 
 def value_before_update(view: StepView, parameter: str) -> Array | None:

@@ -103,6 +103,18 @@ class StepView:
         """Return the selected tensors among those saved at the step, sorted by name."""
         return self.views.selected(selection, self.tensor_names)
 
+    def of_names(
+        self, function: Callable[Concatenate[Trial, tuple[str, ...], P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return ``function(trial, tensor_names, ...)``, computed once for all steps with the same names.
+
+        Args:
+            function: A module-level function, not a lambda: it is also a part of the key of the result.
+            *args: Further arguments, which can be hashed.
+            **kwargs: Further arguments, which can be hashed.
+        """
+        return self.views.of_names(self.tensor_names, function, *args, **kwargs)
+
     def value(self, name: str) -> Array | None:
         """Return the tensor's value of the default worker; None as in `numeric_value`."""
         return self.views.value(name, self.step)
@@ -210,6 +222,7 @@ class StepReader:
         self._looked_back: set[str] = set()
         self._selected: dict[tuple[Selection, int], tuple[int, list[str], int]] = {}
         self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...], tuple[str, ...]]] = {}
+        self._of_names: dict[tuple[Any, ...], tuple[int, Any]] = {}
         self._sources: tuple[ValueSource, ...] = ()
         self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
 
@@ -291,6 +304,21 @@ class StepReader:
             remembered = (members, selection.among(names, self.trial), num_news)
         self._selected[key] = (*remembered[:2], num_news)
         return remembered[1]
+
+    def of_names(
+        self,
+        names: tuple[str, ...],
+        function: Callable[Concatenate[Trial, tuple[str, ...], P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return ``function(trial, names, ...)`` for names of `names_at`, computed once; see `StepView.of_names`."""
+        key = (function, id(names), *args, *kwargs.items())
+        num_news = self.trial.index_reader.num_news
+        remembered = self._of_names.get(key)
+        if remembered is None or remembered[0] != num_news:  # the framework is unknown at first
+            remembered = self._of_names[key] = (num_news, function(self.trial, names, *args, **kwargs))
+        return cast("T", remembered[1])
 
     def saved_steps(self, name: str, mode: ModeKeys, up_to: int) -> Sequence[int]:
         """Return the steps of a mode at which a tensor was saved, ascending, up to a step of that mode, inclusive."""

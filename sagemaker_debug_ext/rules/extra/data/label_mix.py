@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 import statistics
-from typing import Final
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 import attrs
 import numpy as np
@@ -16,7 +17,7 @@ from sagemaker_debug_ext.rules.inference.class_labels import (
     has_one_for_each_sample,
     has_unit_for_each,
 )
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_shares, entropy, label_entropy, observed_losses
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array
@@ -51,24 +52,30 @@ class _Labels:
     """Number of labels of each class, in all batches and in the latest ones."""
 
     total: collections.Counter[int] = attrs.field(factory=collections.Counter)
-    batches: collections.deque[Array] = attrs.field(factory=collections.deque)
+    batches: collections.deque[Batch] = attrs.field(factory=collections.deque)
 
 
-def mixing(batches: list[Array]) -> float | None:
-    """Return the mean entropy of the labels of a batch relative to that of all batches; None if that is too small.
+class Batch(NamedTuple):
+    """The labels of a batch, and their entropy.
 
     Entropies of small samples are biased downwards. The correction of Miller and Madow adds the number of classes over
     twice the sample size.
     """
-    classes, everything = np.unique(np.concatenate(batches), return_inverse=True)
-    pooled = np.bincount(everything, minlength=len(classes))
-    whole = entropy(pooled / pooled.sum())
-    if whole < MIN_ENTROPY:
-        return None
-    parts = np.split(everything, np.cumsum([len(batch) for batch in batches])[:-1])
-    counts = [np.bincount(part, minlength=len(classes)) for part in parts]
-    mixed = [entropy(count / count.sum()) + (np.count_nonzero(count) - 1) / (2 * count.sum()) for count in counts]
-    return statistics.fmean(mixed) / whole
+
+    labels: Array
+    entropy: float
+
+    @classmethod
+    def of(cls, labels: Array) -> Batch:
+        """Return the batch with some labels."""
+        shares = class_shares(labels)
+        return cls(labels, entropy(shares) + (len(shares) - 1) / (2 * len(labels)))
+
+
+def mixing(batches: Collection[Batch]) -> float | None:
+    """Return the mean entropy of a batch relative to that of all batches; None if that is too small."""
+    whole = label_entropy(np.concatenate([batch.labels for batch in batches]))
+    return None if whole < MIN_ENTROPY else statistics.fmean(batch.entropy for batch in batches) / whole
 
 
 def _are_at_an_end(missing: list[int], num_classes: int) -> bool:
@@ -156,10 +163,10 @@ class LabelMix(BuiltinRule):
             targets = loss.targets.reshape(-1)
             seen.total.update(targets.tolist())
             if len(targets) >= MIN_BATCH:
-                seen.batches.append(targets)
+                seen.batches.append(Batch.of(targets))
             if len(seen.batches) > self.parameters["window"]:
                 seen.batches.popleft()
-            mixed = mixing(list(seen.batches)) if len(seen.batches) > FEW else None
+            mixed = mixing(seen.batches) if len(seen.batches) > FEW else None
             if mixed is not None and mixed < self.parameters["min_mixing"]:
                 issues += self._sorted(view, loss.name, seen, mixed)
             else:

@@ -12,7 +12,12 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.statistics import variation
-from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training, value_before_update
+from sagemaker_debug_ext.rules.inference.training import (
+    StreakCounter,
+    is_training,
+    parameters_beside,
+    value_before_update,
+)
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
@@ -141,7 +146,7 @@ class ActivationCollapse(TensorRule):
     @staticmethod
     def _bias_of(view: StepView, output: str) -> Array | None:
         scheme = naming_scheme_of(view.trial)
-        beside = scheme.parameters_beside(output, view.tensor_names)
+        beside = parameters_beside(view, output)
         weights = [parameter for parameter in beside if not scheme.is_gradient(parameter)]
         biases = [
             bias for weight in weights if (bias := scheme.bias_of(weight)) != weight and bias in view.tensor_names
@@ -194,7 +199,7 @@ class ActivationCollapse(TensorRule):
         within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")  # of a layer that contains others
         if any(within.search(tensor) for tensor in view.tensor_names):
             return False
-        return not scheme.parameters_beside(name, view.tensor_names) and self._varies(view, given)
+        return not parameters_beside(view, name) and self._varies(view, given)
 
     def _varies(self, view: StepView, name: str) -> bool:
         measured = view.statistic(name, variation) if name in view.tensor_names else None

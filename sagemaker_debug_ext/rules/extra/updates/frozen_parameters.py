@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
 
 NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may be lost in float32 rounding."""
@@ -97,6 +100,12 @@ def has_directions(weight: Array, axis: int) -> bool:
         return False
     largest = float(np.linalg.norm(matrix, 2))
     return largest > STANDS_OUT * spread * (math.sqrt(rows) + math.sqrt(columns))
+
+
+def _with_gradient_beside(trial: Trial, names: tuple[str, ...], selection: Selection) -> list[str]:
+    """Return the names with a gradient among others that a selection leaves out."""
+    gradient_of, usual, known = naming_scheme_of(trial).gradient_of, set(selection.among(names, trial)), set(names)
+    return [name for name in names if name not in usual and gradient_of(name, known) is not None]
 
 
 def _has_gradients(view: StepView) -> bool:
@@ -188,11 +197,7 @@ class FrozenParameters(TensorRule):
 
     def _other_parameters(self, view: StepView) -> list[str]:
         """Return the parameters that are in neither collection, as names without "weight" or "bias" are in PyTorch."""
-        if self.parameters["tensor_regex"]:
-            return []
-        scheme, names, usual = naming_scheme_of(view.trial), set(view.tensor_names), view.selected(self.selection)
-        parameters = (name for name in view.tensor_names if scheme.gradient_of(name, names) is not None)
-        return [name for name in parameters if name not in usual]
+        return [] if self.parameters["tensor_regex"] else view.of_names(_with_gradient_beside, self.selection)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a parameter has not changed."""
@@ -202,12 +207,13 @@ class FrozenParameters(TensorRule):
         is_frozen = np.array_equal(previous.value, current) and not self._rounds_to_nothing(view, name, current)
         if not is_frozen:
             self._have_moved.add(name)
-        if is_frozen and self._is_without_backward(view):
+            length, reason = self._streaks.observe(name, False), ""
+        elif self._is_without_backward(view):
             is_cut_off = self._is_cut_off(view, name)
             length = self._streaks.observe(name, True) if is_cut_off else self._streaks.length(name)
             reason = CUT_OFF if is_cut_off else self._reasons.get(name, "")
         else:
-            length, reason = self._streaks.observe(name, is_frozen), self._reason(view, name)
+            length, reason = self._streaks.observe(name, True), self._reason(view, name)
             self._reasons[name] = reason
         patience: int = min(self.parameters["patience"], self.parameters["patience_running"])
         fires = length >= patience and not (name in self._have_moved and reason in ON_PURPOSE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.extra.data.label_mix import mixing
+from sagemaker_debug_ext.rules.extra.data.label_mix import Batch, mixing
 from support.rule_trials import EVAL, GLOBAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
@@ -97,10 +97,10 @@ def test_only_labels_of_samples_count(run_rule):
 def test_small_batches_drawn_at_random_are_mixed():
     """The entropy of small batches drawn at random is corrected to about that of all labels."""
     rng = np.random.default_rng(0)
-    found = mixing([rng.integers(0, 8, 8) for _ in range(200)])
+    found = mixing([Batch.of(rng.integers(0, 8, 8)) for _ in range(200)])
     assert found is not None
     assert 0.85 < found < 1.1
-    assert mixing([np.zeros(8, int)] * 20) is None
+    assert mixing([Batch.of(np.zeros(8, int))] * 20) is None
 
 
 @pytest.mark.parametrize(("units", "fires"), [(4, True), (6, False)])
