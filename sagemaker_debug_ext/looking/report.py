@@ -163,7 +163,7 @@ def write_page(path: str | os.PathLike[str], text: str) -> None:
 
     Raises:
         OSError: It cannot be written.
-        SMDebugValueError: The URL has no key.
+        SMDebugValueError: The URL has no key, or the folder of the file does not exist.
     """
     if os.fspath(path).startswith(_S3):
         folder, _, name = os.fspath(path).rpartition("/")
@@ -172,6 +172,8 @@ def write_page(path: str | os.PathLike[str], text: str) -> None:
         open_backend(folder).write(name, [text.encode()])
         return
     target = Path(path)
+    if not target.parent.is_dir():
+        raise SMDebugValueError(f"a report must be a file in an existing folder (got {os.fspath(path)!r})")
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

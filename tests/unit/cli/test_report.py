@@ -75,6 +75,7 @@ def test_report_when_json_then_the_story_by_its_schema(trial, capsys):
         (["--max-mb", "0"], "max_mb must be at least 0.3 (got 0.0)"),
         (["--rule", "NoSuchRule"], "NoSuchRule"),
         (["no-such-trial"], "no-such-trial"),
+        (["-o", "no-such-folder/page.html"], "a file in an existing folder (got 'no-such-folder/page.html')"),
     ],
 )
 def test_report_when_wrongly_used_then_one_sentence_and_status_2(trial, tmp_path, capsys, arguments, message):
