@@ -186,7 +186,7 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.activation in ("softmax", "log_softmax") and output.adds_up_over_samples,
     ),
     Pairing(
-        "the loss applies softmax or sigmoid itself, to the output of another one",
+        "the loss applies softmax or sigmoid itself, and its input has already passed through one",
         lambda output: output.loss in ALWAYS_LOGITS and output.activation in PROBABILITIES,
     ),
     Pairing(

@@ -124,7 +124,8 @@ class LossPlateau(TensorRule):
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
+        change = f"a {'fall' if first.value >= 0 else 'rise'} of {abs(first.value):.2g} %"
         return (
-            f"The loss has hardly fallen in {describe_tensors(names)}: the mean of the first went from "
-            f"{first.text}, a fall of {first.value:.2g} % (at least {first.threshold:g} % expected by now)."
+            f"The loss has hardly fallen in {describe_tensors(names)}: the mean of the first went from {first.text}, "
+            f"{change} (a fall of at least {first.threshold:g} % expected by now)."
         )

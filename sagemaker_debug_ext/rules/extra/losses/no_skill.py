@@ -140,9 +140,11 @@ class NoSkill(BuiltinRule):
     def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
         worst = min(gains, key=lambda name: gains[name])
         limit: float = self.parameters["min_gain_percent"]
+        gain = gains[worst]
+        distance = f"only {gain:.2g} % below" if gain >= 0 else f"{-gain:.2g} % above"
         text = (
-            f"The model learns nothing {what}: the error of {worst!r} is only {gains[worst]:.2g} % below that of the "
-            f"best constant prediction (at least {limit:g} % expected by now)."
+            f"The model learns nothing {what}: the error of {worst!r} is {distance} that of the best constant "
+            f"prediction (at least {limit:g} % below expected by now)."
         )
         if self._is_copy.get(worst):
             text = f"{text} {OF_COPIES}, or the code between is too small."

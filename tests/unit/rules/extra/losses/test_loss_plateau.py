@@ -14,6 +14,15 @@ def test_the_latest_mean_must_be_below_the_first(run_rule, last, fires):
     assert fired_at(run_rule("LossPlateau", steps_with("loss", [1.0] * 10 + [last] * 45))) == ([54] if fires else [])
 
 
+@pytest.mark.parametrize(
+    ("last", "text"), [(0.98, "a fall of 2 % (a fall of at least 5 %"), (1.5, "a rise of 50 % (a fall of at least 5 %")]
+)
+def test_the_message_says_in_which_direction_the_loss_went(run_rule, last, text):
+    """A loss that has risen is not called a negative fall."""
+    (issue,) = run_rule("LossPlateau", steps_with("loss", [1.0] * 10 + [last] * 45))
+    assert text in issue.message
+
+
 def test_a_loss_that_falls_late_does_not_fire(run_rule):
     """A loss that falls late does not fire, unless it stood still beyond `patience_running`."""
     steps = steps_with("loss", [1.0] * 50 + [0.5] * 10)

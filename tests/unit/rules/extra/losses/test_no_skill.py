@@ -26,6 +26,16 @@ def test_a_model_must_beat_the_best_constant(run_rule, confidence, fires):
     assert fired_at(run_rule("NoSkill", classification_steps(confidence))) == ([59] if fires else [])
 
 
+@pytest.mark.parametrize(
+    ("confidence", "text"), [(0.02, "% below that of the best constant"), (-1.0, "% above that of the best constant")]
+)
+def test_the_message_says_on_which_side_of_the_constant_the_error_is(run_rule, confidence, text):
+    """Scores that are worse than the constant are not called a negative gain."""
+    (issue,) = run_rule("NoSkill", classification_steps(confidence))
+    assert text in issue.message
+    assert "-" not in issue.message.partition("best constant")[0]
+
+
 @pytest.mark.parametrize(("num", "fires"), [(40, True), (20, False)])
 def test_a_model_may_begin_to_learn_late(run_rule, num, fires):
     """The best result so far counts, so a model may lose its skill, but must show it within the patience."""
