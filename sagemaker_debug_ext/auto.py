@@ -58,6 +58,8 @@ if __name__ == "__main__":
             _refuse(f"can't open file {error.filename!r}: {error.strerror}")
     if not is_attached and CONFIG_PATH_VARIABLE not in os.environ:  # otherwise a warning has been logged
         print(
-            f"sagemaker-debug: nothing is captured: {CONFIG_PATH_VARIABLE} names no configuration file", file=sys.stderr
+            f"sagemaker-debug: nothing is captured: {CONFIG_PATH_VARIABLE} names no configuration file; "
+            "sagemaker-debug run --help shows one",
+            file=sys.stderr,
         )
     run()

@@ -8,9 +8,11 @@ from typing import Any, NoReturn
 from sagemaker_debug_ext.cli import _arguments
 from sagemaker_debug_ext.errors import SMDebugValueError
 
-_SCRIPT = (
-    "the script and its arguments; the environment variable SMDEBUG_CONFIG_FILE_PATH names the hook configuration "
-    "file, which SageMaker jobs have by default; without one, the script runs without capture"
+_DESCRIPTION = (
+    "Run an unmodified training script and capture the tensors in its hook configuration file. The environment "
+    "variable SMDEBUG_CONFIG_FILE_PATH names this file, which SageMaker jobs have by default; without one, the script "
+    "runs without capture. This file saves all tensors every 20 steps to the folder runs/first: "
+    '{"LocalPath": "runs/first", "HookParameters": {"save_all": "true", "save_interval": "20"}}'
 )
 
 
@@ -21,10 +23,11 @@ def add_parser(commands: Any) -> None:
         "run",
         "Run an unmodified training script and capture the tensors in its hook configuration file.",
         run,
+        description=_DESCRIPTION,
     )
     parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module, as for python -m")
     # A single argument takes all words, because with two the first one would consume a ``--`` for the script.
-    parser.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help=_SCRIPT)
+    parser.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help="the script, followed by its arguments")
 
 
 def run(arguments: argparse.Namespace) -> NoReturn:
