@@ -42,7 +42,7 @@ class CustomLoopHook(TensorHook):
 
     @script_call
     def register_model(self, model: Any) -> None:
-        """Capture inputs and outputs of a model's layers in custom loops with `wrap_tape`.
+        """Capture inputs and outputs of a model and of its layers in custom loops with `wrap_tape`.
 
         Raises:
             SMDebugTypeError: `model` is not a model of Keras 3.

@@ -22,6 +22,7 @@ from sagemaker_debug_ext.hooks.keras.backend import backend_name, flatten_tensor
 from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_log, flatten, without_wrapper
 from sagemaker_debug_ext.hooks.keras.custom_loops import CustomLoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
+from sagemaker_debug_ext.hooks.keras.recording import INPUTS, PREDICTIONS
 from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, StepListener, WrappedFunction
 from sagemaker_debug_ext.hooks.program.keras import (
     UNKNOWN_FORM,
@@ -381,7 +382,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     def _asks_for_recorded(self, phase: Phase, selects: Callable[[str, str], bool]) -> bool:
         """Return whether a tensor is selected that exists only while a step runs."""
-        names = [("inputs", CollectionKeys.INPUTS), ("predictions", CollectionKeys.OUTPUTS)]
+        names = [INPUTS, PREDICTIONS]
         names += [("labels", CollectionKeys.OUTPUTS)] if phase is not Phase.PREDICT else []
         for layer, _ in layers_of(self.model):
             names += [(f"{layer}/{kind}", CollectionKeys.LAYERS) for kind in ("inputs", "outputs")]

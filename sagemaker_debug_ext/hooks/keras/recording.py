@@ -10,7 +10,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sagemaker_debug_ext.hooks.keras.backend import flatten_tensors, is_numeric, is_tensorflow
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
@@ -22,6 +22,27 @@ Wants = Callable[[str, str], bool]
 """Returns whether a tensor with that name, a member of that collection, may ever be saved."""
 
 _MISSING: Final = object()
+
+
+class CallNames(NamedTuple):
+    """How the tensors of a call are named.
+
+    Args:
+        inputs: Name and collection of its inputs; None if they are not recorded.
+        outputs: Name and collection of its outputs.
+    """
+
+    inputs: tuple[str, str] | None
+    outputs: tuple[str, str]
+
+    @classmethod
+    def of_layer(cls, name: str) -> CallNames:
+        """Return the names for a layer."""
+        return cls((f"{name}/inputs", CollectionKeys.LAYERS), (f"{name}/outputs", CollectionKeys.LAYERS))
+
+
+INPUTS: Final = ("inputs", CollectionKeys.INPUTS)
+PREDICTIONS: Final = ("predictions", CollectionKeys.OUTPUTS)
 
 
 class _Local(threading.local):
@@ -65,17 +86,19 @@ class Recording:
             value for value in flatten_tensors(values) if is_numeric(value) and self._is_at_home(value)
         )
 
-    def note_call(self, layer: str, arguments: Iterable[Any], named: Mapping[str, Any], outputs: Any) -> None:
-        """Record the inputs of a layer, except masks, and its outputs.
+    def note_call(self, names: CallNames, arguments: Iterable[Any], named: Mapping[str, Any], outputs: Any) -> None:
+        """Record the inputs of a call, except masks, and its outputs.
 
         Keras builds a model by a trial run, which may get tensors of the step but gives none.
         """
         results = list(flatten_tensors(outputs))
         if results and not any(map(self._is_at_home, results)):
             return
-        given = [*arguments, *(value for name, value in named.items() if not name.endswith("mask"))]
-        self.note(f"{layer}/inputs", CollectionKeys.LAYERS, given)
-        self.note(f"{layer}/outputs", CollectionKeys.LAYERS, results)
+        if names.inputs is not None:
+            self.note(
+                *names.inputs, [*arguments, *(value for name, value in named.items() if not name.endswith("mask"))]
+            )
+        self.note(*names.outputs, results)
 
     def note_gradient(self, path: str, gradient: Any, scale: Any = None) -> None:
         """Record the gradient of a variable.
@@ -115,12 +138,12 @@ class Recording:
         return getattr(value, "graph", None) is self._home
 
 
-def tap_call(name: str, original: Callable[..., Any], guard: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper of a layer's `call` that records its tensors.
+def tap_call(names: CallNames, original: Callable[..., Any], guard: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a wrapper of the `call` of a layer or a model that records its tensors.
 
     Args:
-        name: Name of the layer.
-        original: The layer's `call`.
+        names: How they are named.
+        original: The `call`.
         guard: Function that calls a function and suppresses its errors.
     """
 
@@ -129,21 +152,7 @@ def tap_call(name: str, original: Callable[..., Any], guard: Callable[..., Any])
         outputs = original(*args, **kwargs)
         recording = current_recording()
         if recording is not None:
-            guard(recording.note_call, name, args, kwargs, outputs)
-        return outputs
-
-    return call
-
-
-def tap_model(original: Callable[..., Any], guard: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper of a model's `call` that records its predictions."""
-
-    @functools.wraps(original)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        outputs = original(*args, **kwargs)
-        recording = current_recording()
-        if recording is not None:
-            guard(recording.note, "predictions", CollectionKeys.OUTPUTS, outputs)
+            guard(recording.note_call, names, args, kwargs, outputs)
         return outputs
 
     return call

@@ -19,7 +19,7 @@ import tensorflow as tf
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.keras.backend import do_not_convert, is_variable, read
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values
-from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, tap_call, tap_model
+from sagemaker_debug_ext.hooks.keras.recording import INPUTS, PREDICTIONS, CallNames, Recording, Wants, tap_call
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -283,8 +283,8 @@ class TapeCapture:
 
     def _hand_over_batch(self, step: _TapedStep, inputs: Any, outputs: Any) -> None:
         batch = Recording(self._hook.wants)
-        batch.note("inputs", CollectionKeys.INPUTS, inputs)
-        batch.note("predictions", CollectionKeys.OUTPUTS, outputs)
+        batch.note(*INPUTS, inputs)
+        batch.note(*PREDICTIONS, outputs)
         self._submit_step(step, batch.tensors(gather=False))
 
     def _submit_step(self, step: _TapedStep, tensors: Mapping[str, Any]) -> None:
@@ -328,9 +328,9 @@ class TapeCapture:
             for name, layer in layers_of(model):
                 names = [f"{name}/{kind}{number}" for kind in ("inputs", "outputs") for number in ("", "_0", "_1")]
                 if any(self._hook.wants(tensor_name, CollectionKeys.LAYERS) for tensor_name in names):
-                    self._put(layer, "call", tap_call(name, layer.call, guard))
+                    self._put(layer, "call", tap_call(CallNames.of_layer(name), layer.call, guard))
             if "call" not in vars(model):
-                self._put(model, "call", tap_model(model.call, guard))
+                self._put(model, "call", tap_call(CallNames(INPUTS, PREDICTIONS), model.call, guard))
 
     def _put(self, owner: Any, name: str, value: Any) -> None:
         if name not in vars(owner):

@@ -23,7 +23,16 @@ import keras
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
-from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
+from sagemaker_debug_ext.hooks.keras.recording import (
+    INPUTS,
+    PREDICTIONS,
+    CallNames,
+    Recording,
+    Wants,
+    replaced,
+    tap_call,
+    tap_optimizer,
+)
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.program.keras import output_keys
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -226,14 +235,14 @@ class WrappedFunction:
         step_name = f"{self._phase.value}_step"
         with contextlib.ExitStack() as stack:
             stack.enter_context(replaced(model, step_name, self._wrap_step(getattr(model, step_name))))
-            stack.enter_context(replaced(model, "call", tap_model(model.call, guard)))
+            stack.enter_context(replaced(model, "call", tap_call(CallNames(None, PREDICTIONS), model.call, guard)))
             for name, layer in layers_of(model):
                 if any(
                     self._watcher.wants(f"{name}/{kind}{number}", CollectionKeys.LAYERS)
                     for kind in ("inputs", "outputs")
                     for number in ("", "_0", "_1")
                 ):
-                    stack.enter_context(replaced(layer, "call", tap_call(name, layer.call, guard)))
+                    stack.enter_context(replaced(layer, "call", tap_call(CallNames.of_layer(name), layer.call, guard)))
             if self._phase is Phase.TRAIN:
                 for optimizer in optimizers_of(model):
                     tapped = tap_optimizer(optimizer, self._watcher.path_of, optimizer.apply, guard)
@@ -259,7 +268,7 @@ class WrappedFunction:
             inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         except ValueError:  # the model uses its own form of data
             inputs, labels, weights = data, None, None
-        recording.note("inputs", CollectionKeys.INPUTS, inputs)
+        recording.note(*INPUTS, inputs)
         if isinstance(labels, Mapping):
             keys = output_keys(self.model)
             labels = [labels[key] for key in keys if key in labels] or labels  # beside their predictions

@@ -76,6 +76,7 @@ def test_tape_when_wrapped_then_saves_all_and_changes_nothing(way, build, data, 
         "gradients": [f"gradients/{path}Grad" for path in PATHS],
         "losses": ["loss"],
         "layers": ["hid/inputs", "hid/outputs", "out/inputs", "out/outputs"],
+        "inputs": ["inputs"],
         "outputs": ["predictions"],
     }.items():
         assert trial.tensor_names(collection=collection) == names
@@ -93,7 +94,8 @@ def test_tape_when_wrapped_then_saves_all_and_changes_nothing(way, build, data, 
     for name, gradient, weight in zip(("hid/kernel", "hid/bias"), expected, reference.get_weights(), strict=False):
         np.testing.assert_allclose(trial.tensor(f"gradients/{name}Grad").value(0), gradient, rtol=1e-5, atol=1e-7)
         np.testing.assert_array_equal(trial.tensor(f"weights/{name}:0").value(0), weight)
-    np.testing.assert_array_equal(trial.tensor("hid/inputs").value(2), data[0][16:24])
+    for name in ("inputs", "hid/inputs"):
+        np.testing.assert_array_equal(trial.tensor(name).value(2), data[0][16:24])
 
 
 def test_tape_when_graph_is_compiled_then_training_goes_on_and_a_warning_says_so(build, data, make_hook, caplog):
