@@ -21,6 +21,8 @@ def find_onset(steps: Sequence[int], values: npt.NDArray[np.floating[Any]], foun
     """Return the step at which a value left its usual range, to which it did not return until an issue was found.
 
     The range is the median ± 4 median absolute deviations of the logarithm of the value's size, over the steps before.
+    A value leaves it on the side on which it is in the end, so that the usual decline of a gradient does not count as
+    the onset of its explosion. NaN is on the side of large values.
 
     Args:
         steps: Ascending steps.
@@ -34,7 +36,7 @@ def find_onset(steps: Sequence[int], values: npt.NDArray[np.floating[Any]], foun
     if end <= _FEWEST_QUIET:
         return None
     with np.errstate(all="ignore"):
-        sizes = np.log2(np.abs(values[:end]))
+        sizes = np.nan_to_num(np.log2(np.abs(values[:end])), nan=np.inf, posinf=np.inf, neginf=-np.inf)
     onset = end - 1
     num_quiet = max(end // 2, _FEWEST_QUIET)
     for _ in range(3):  # the range of a longer quiet part is better known, and may move the onset
@@ -44,7 +46,8 @@ def find_onset(steps: Sequence[int], values: npt.NDArray[np.floating[Any]], foun
             return None
         middle = np.median(quiet)
         deviation = max(float(np.median(np.abs(quiet - middle))), _LEAST_DEVIATION)
-        usual = np.abs(sizes - middle) <= _DEVIATIONS * deviation
+        side = 1 if sizes[-1] >= middle else -1
+        usual = side * (sizes - middle) <= _DEVIATIONS * deviation
         last_usual = np.flatnonzero(usual)
         onset = int(last_usual[-1]) + 1 if len(last_usual) else 0
         if onset >= end or onset < _FEWEST_QUIET:

@@ -37,6 +37,14 @@ def test_onset_when_a_value_had_returned_then_the_later_step():
     assert find_onset(STEPS, values, 450) == STEPS[40]
 
 
+@pytest.mark.parametrize("factor", [1e6, np.nan], ids=["up", "nan"])
+def test_onset_when_a_value_had_declined_before_it_exploded_then_the_explosion(factor):
+    """Gradients become smaller while a model learns; that is not the onset of what happens to them later."""
+    values = quiet() * np.exp2(-0.3 * np.arange(len(STEPS)))
+    values[40:] *= factor
+    assert find_onset(STEPS, values, 400) == STEPS[40]
+
+
 @pytest.mark.parametrize(
     ("first_bad", "found_at"), [(None, 400), (3, 400), (5, 50), (0, 0)], ids=["usual", "early", "few", "first"]
 )
