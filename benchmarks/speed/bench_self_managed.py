@@ -338,6 +338,7 @@ def measure(options):
 
 
 def main():
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     arguments = parser(__doc__)
     arguments.add_argument("--sdk-python", metavar="PYTHON", help="an interpreter with this package and SDK v2")
     options = arguments.parse_args()

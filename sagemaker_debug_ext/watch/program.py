@@ -73,7 +73,6 @@ _OTHER_WORKERS_SECONDS: Final = 5.0
 _COPY_SECONDS: Final = 300.0  # for files of a job without an end marker that SageMaker has yet to copy
 _STOPPED_SECONDS: Final = 90.0
 _ELSEWHERE_SECONDS: Final = 86_400.0  # nobody waits for the last evaluations
-_NICENESS: Final = 10
 _OOM_SCORE: Final = 1000  # the kernel kills the watcher before training
 _MIB: Final = 1 << 20
 
@@ -427,7 +426,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     if options.parent is None:
         follow = _following(probe, spec.watch.drain_seconds, options.max_seconds, is_beside=options.place == "pod")
         return watch(spec, name, place=options.place, watch_parent=follow, probe=probe)
-    _yield_to_training(spec.watch.memory_mib)
+    _leave_memory_to_training(spec.watch.memory_mib)
     return watch(
         spec,
         name,
@@ -505,10 +504,8 @@ def follow_job(probe: JobProbe, watcher: Watcher) -> None:
     threading.Thread(target=look, name="probe", daemon=True).start()
 
 
-def _yield_to_training(memory_mib: int) -> None:
-    """Limit the memory of this process, lower its priority, and let the kernel kill it before training."""
-    with contextlib.suppress(OSError):
-        os.nice(_NICENESS)
+def _leave_memory_to_training(memory_mib: int) -> None:
+    """Limit the memory of this process, and let the kernel kill it before training."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_OOM_SCORE))
     with contextlib.suppress(OSError, ValueError):

@@ -6,6 +6,7 @@ interpreter. An error of the watcher is logged once, and training goes on.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -37,6 +38,8 @@ STOPPED_EXIT_CODE: Final = 3
 
 _MEANT_EXITS: Final = (0, 2, 3, -signal.SIGTERM)
 """All is evaluated, there is nothing to watch, another watcher has taken over, and somebody has ended it."""
+
+_NICENESS: Final = 10
 
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -142,6 +145,8 @@ class WatcherProcess:
             raise
         finally:
             os.close(sender)
+        with contextlib.suppress(OSError):  # from the start, because its imports take most of its processor time
+            os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS)
         arguments = (requests, process, options)
         threading.Thread(target=self._take_requests, args=arguments, name="watcher-requests", daemon=True).start()
 

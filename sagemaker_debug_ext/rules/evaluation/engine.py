@@ -340,7 +340,7 @@ def evaluate(
         stop_rule_on_first_issue: End a rule at the first step with an issue, as SageMaker does.
         follow: Wait for more steps while the job runs; otherwise only saved steps are evaluated.
         should_stop: Called before each step and each wait; true stops the evaluation.
-        poll_seconds: Interval between two polls of a trial that had no new step.
+        poll_seconds: Time between two looks for new steps of a running trial.
         clock: Returns the time in seconds since the epoch, for the statuses.
         sleep: Waits between two polls; by default a wait that `Evaluation.stop` interrupts.
         output_path: Folder with a subfolder for each rule, for ``rule-result.json`` once it has ended and for the

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.1
-"""Interval between two polls of a trial that had no new step."""
+"""Time between two looks for new steps."""
 
 _PATIENCE_SECONDS: Final = 30.0
 """A warning is logged after waiting this long without a new step."""
@@ -51,11 +51,13 @@ def iter_steps(
         follow: Wait for more steps while the job runs. A trial whose refreshing is switched off is never followed, and
             neither is one whose hook is open on the calling thread, which would wait for itself.
         should_stop: Called before each step and each wait; true ends the iteration.
-        poll_seconds: Time to wait when there is no new step.
+        poll_seconds: Time to wait between two looks for new steps, so that a job that saves often is not looked at for
+            each step.
         sleep: Waits that long.
 
     Returns:
-        The steps; None after each wait, and once after the last step of a job that was followed until it ended.
+        The steps; None after each wait that followed a look without a new step, and once after the last step of a job
+        that was followed until it ended.
 
     Raises:
         SMDebugTypeError: A bound is no number.
@@ -101,13 +103,21 @@ def _follow(
                 yield None
             return
         was_running = True
-        if not new and not trial.loaded_all_steps:
-            if should_stop():
-                return
-            sleep(poll_seconds)
-            if waited < _PATIENCE_SECONDS <= (waited := waited + poll_seconds):
-                LOG.warning("waiting for steps of trial %r: its job has not ended, or its hook is open", trial.name)
+        if _is_over(trial, end_step):
+            continue
+        if should_stop():
+            return
+        sleep(poll_seconds)
+        if not new:
+            _warn_once(trial, waited, poll_seconds)
+            waited += poll_seconds
             yield None
+
+
+def _warn_once(trial: Trial, waited: float, poll_seconds: float) -> None:
+    """Explain a long wait, given the seconds that were waited before the last wait and its own."""
+    if waited < _PATIENCE_SECONDS <= waited + poll_seconds:
+        LOG.warning("waiting for steps of trial %r: its job has not ended, or its hook is open", trial.name)
 
 
 def _is_written_here(trial: Trial) -> bool:

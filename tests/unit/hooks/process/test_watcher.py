@@ -1,5 +1,6 @@
 """The watcher's process never harms training."""
 
+import os
 import subprocess
 import time
 
@@ -60,6 +61,8 @@ def test_drain_when_the_watcher_is_slow_then_gives_up_after_its_limit(process, m
     monkeypatch.setattr(watcher, "_PROGRAM", "import sys; sys.stdin.close(); import time; time.sleep(30)")
     process.start()
     process.drain(0.1)
+    own, given = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, process._process.pid))
+    assert given == min(own + 10, 19)  # training goes first from the start, not only once the watcher is ready
     assert "still being evaluated after 0.1 seconds" in caplog.text
     process._process.kill()
     process._process.wait()
