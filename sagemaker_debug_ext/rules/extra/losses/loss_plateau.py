@@ -116,7 +116,9 @@ class LossPlateau(TensorRule):
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
         stands = not fall >= limit and not (gain is not None and gain >= GAIN)
-        found = Measurement(fall, fires=stands, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
+        change = f"a {'fall' if fall >= 0 else 'rise'} of {abs(fall):.2g} %"
+        text = f"{first:.4g} to {latest:.4g}, {change}"
+        found = Measurement(fall, fires=stands, threshold=limit, severity=-fall, text=text)
         return self._pending.settle(view, name, found, is_late=self._seen[name] >= self.parameters["patience_running"])
 
     def issues_while_waiting(self) -> list[Issue]:
@@ -124,8 +126,7 @@ class LossPlateau(TensorRule):
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        change = f"a {'fall' if first.value >= 0 else 'rise'} of {abs(first.value):.2g} %"
         return (
-            f"The loss has hardly fallen in {describe_tensors(names)}: the mean of the first went from {first.text}, "
-            f"{change} (a fall of at least {first.threshold:g} % expected by now)."
+            f"The loss has hardly fallen in {describe_tensors(names)}: the mean of the first went from {first.text} "
+            f"(a fall of at least {first.threshold:g} % expected by now)."
         )
