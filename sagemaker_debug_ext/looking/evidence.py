@@ -87,6 +87,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "EvaluationMismatch": _INPUTS,
     "EvaluationOverlap": _INPUTS,
     "TokenShift": _CLASSES,
+    "MovingAverageLag": _LOSS,
     "TrainEvalMixup": RuleEvidence("loss", ("output_zeros",)),
     "LossInputMismatch": _CLASSES,
     "PredictionCollapse": _CLASSES,

@@ -48,7 +48,7 @@ from sagemaker_debug_ext.rules.issue import Issue
 CAUSES: Final[Mapping[str, str]] = {
     "gradients not reset": "gradients add up over steps",
     "replicas": "workers that should train one model train several",
-    "wrong mode": "dropout or batch normalisation work as in training while evaluating, or the other way round",
+    "wrong mode": "dropout or batch normalisation do not work in evaluation, or in training, as they should there",
     "axes": "axes that a reshape, a layer or a loss takes for others, so that samples mix",
     "loss or output": "the loss does not suit the output of the model or the targets",
     "architecture": "layers that cannot do what they are for, as without an activation between them",
@@ -110,6 +110,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("GradientsNotReset", "gradients not reset", text="Gradients are not reset"),
     Sign("ReplicaDivergence", "replicas"),
     Sign("TrainEvalMixup", "wrong mode"),
+    Sign("MovingAverageLag", "wrong mode"),
     Sign("AxisMixup", "axes"),
     Sign("LossInputMismatch", "regularisation", text=DROPPED_ANSWERS),
     Sign("LossInputMismatch", "loss or output"),

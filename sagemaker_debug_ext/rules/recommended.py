@@ -68,6 +68,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "LossPlateau": {},
     "LossSpike": {"factor": 10, "patience": 2},
     "MissingActivation": {},
+    "MovingAverageLag": {},
     "NoSkill": {},
     "NonFiniteOrigin": {},
     "OverRegularisation": {"max_dropped": 0.85},

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.vocabulary import ModeKeys
 from support.rule_trials import EVAL, GLOBAL, TRAIN, loss_tensors
 
@@ -21,6 +22,7 @@ class Scene(NamedTuple):
         tensors: Names that an issue may mention.
         other: Tensors of each step of the other trial, for rules that compare trials.
         second_worker: Tensors of each step of a second worker, for rules that compare workers.
+        program: Record of the program, for rules that need it.
     """
 
     steps: list[tuple[ModeKeys, dict[str, Any]]]
@@ -29,6 +31,7 @@ class Scene(NamedTuple):
     tensors: tuple[str, ...]
     other: dict[str, Any] | None = None
     second_worker: dict[str, Any] | None = None
+    program: ProgramRecord | None = None
 
 
 def train(*tensors: Mapping[str, Any]) -> list[tuple[ModeKeys, dict[str, Any]]]:
@@ -147,6 +150,12 @@ EXTRA_SCENES = {
     ),
     "LearningRateSchedule": Scene(
         train({"SGD_learning_rate_0": 0.1}, *[{"SGD_learning_rate_0": 1e-9}] * 5), [5], {}, ("SGD_learning_rate_0",)
+    ),
+    "MovingAverageLag": Scene(
+        [(TRAIN, {"loss": 1.0}), (EVAL, {"loss": 3.0})], [1], {}, ("loss",),
+        program=ProgramRecord(
+            framework="PyTorch", layers=(LayerRecord(name="bn", type="BatchNorm1d", moving_share=0.01),)
+        ),
     ),
     "OverRegularisation": Scene(
         train({"drop_input_0": np.ones((8, 8)), "drop_output_0": np.zeros((8, 8))}), [0], {"window": 1},

@@ -128,7 +128,15 @@ def _layer(layer: Any, names: dict[int, str], is_training: bool | None = None) -
         activation=_activation(layer),
         units=units if isinstance(units, int) else None,
         is_training=is_training,
+        moving_share=_moving_share(layer),
     )
+
+
+def _moving_share(layer: Any) -> float | None:
+    """Return the fraction by which a step moves the averages of a batch normalisation; None if it moves none."""
+    if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
+        return 1 - float(layer.momentum)
+    return None
 
 
 def _activation(layer: Any) -> str | None:

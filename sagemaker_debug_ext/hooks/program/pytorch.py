@@ -187,7 +187,15 @@ def _layer(name: str, module: nn.Module) -> LayerRecord:
         units=units if isinstance(units, int) else None,
         is_training=module.training,
         batch_axis=int(not batch_first) if isinstance(batch_first, bool) else None,
+        moving_share=_moving_share(module),
     )
+
+
+def _moving_share(module: nn.Module) -> float | None:
+    """Return the fraction by which a step moves the averages of a batch normalisation; None if it moves none."""
+    if not isinstance(module, nn.modules.batchnorm._BatchNorm):  # noqa: SLF001 - the base of all of them
+        return None
+    return module.momentum if module.training and module.track_running_stats else None
 
 
 def loss_arguments(loss: nn.Module) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class LayerRecord:
         is_training: Whether it was in training mode; None if that is decided at each call.
         batch_axis: The axis of its inputs that it takes for the samples, of a recurrent or attention layer of PyTorch;
             None for other layers.
+        moving_share: Fraction by which each training step moves the averages of a batch normalisation to those of its
+            batch; None for other layers, and for averages that do not move or are over all steps.
     """
 
     name: str
@@ -42,6 +44,7 @@ class LayerRecord:
     units: int | None = None
     is_training: bool | None = None
     batch_axis: int | None = None
+    moving_share: float | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -55,6 +55,15 @@ def test_record_when_layers_take_an_axis_for_the_samples_then_has_it():
     assert [layer.batch_axis for layer in program.record().layers] == [1, 0, 1, None]
 
 
+def test_record_when_batches_are_normalised_then_has_how_far_averages_move():
+    """Those that are frozen, or the mean of all batches, do not follow at a rate."""
+    nn = torch.nn
+    modules = nn.BatchNorm1d(2, momentum=0.25), nn.BatchNorm2d(2).eval(), nn.BatchNorm1d(2, momentum=None), nn.ReLU()
+    program = TorchProgram()
+    program.note_modules([("Net", [(type(module).__name__, module) for module in modules])], [])
+    assert [layer.moving_share for layer in program.record().layers] == [0.25, None, None, None]
+
+
 def test_training_when_program_is_recorded_then_weights_are_equal_to_the_bit(tmp_path):
     """The record needs no random number and no other operation of the training."""
 

@@ -129,6 +129,14 @@ def test_record_when_losses_are_named_by_output_then_each_belongs_to_its_output(
     assert [trial.tensor(f"labels_{number}").shape(0)[-1] for number in range(3)] == [1, 2, 3]
 
 
+def test_record_when_batches_are_normalised_then_has_how_far_averages_move(make_hook, open_trial):
+    """Keras gives the part that stays; averages of frozen layers do not move."""
+    layers = [keras.layers.BatchNormalization(momentum=0.75), keras.layers.BatchNormalization(trainable=False)]
+    model = sequential(*layers, keras.layers.Dense(3, activation="softmax"), loss="sparse_categorical_crossentropy")
+    trial = record_of(model, make_hook, open_trial)
+    assert [layer.moving_share for layer in trial.program.layers] == [0.25, None, None]
+
+
 @pytest.mark.parametrize("has_own_step", [False, True])
 def test_record_when_model_has_its_own_step_then_tells_so(make_hook, open_trial, has_own_step):
     """Keras does not tell the layers of such a model to train."""

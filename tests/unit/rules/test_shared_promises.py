@@ -13,6 +13,7 @@ from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.factory.loading import load_rule_class
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import write_trial
+from sagemaker_debug_ext.trials import Trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 from support.rule_scenes import EXTRA_SCENES, ONES, SAGEMAKER_SCENES, train
 from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, MemoryJob, fired_at, steps_of
@@ -36,12 +37,14 @@ COMPARES_WORKERS = {"ReplicaDivergence", "DuplicateBatches"}
 
 
 @pytest.fixture
-def run(tmp_path_factory):
+def run(tmp_path_factory, monkeypatch):
     """Return a function that writes the steps of a scene, evaluates its rule and returns issues and status."""
 
     def evaluate_scene(name, steps, trial=None, second_worker=None):
         scene = SCENES[name]
         parameters = dict(scene.parameters)
+        if scene.program is not None:
+            monkeypatch.setattr(Trial, "program", scene.program)
         if scene.other is not None:
             other = tmp_path_factory.mktemp("other")
             write_trial(other, {(TRAIN, step): scene.other for step in range(3)})

@@ -1,0 +1,99 @@
+"""MovingAverageLag: moving averages of batch normalisations that follow too slowly for the length of the training."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
+from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_values
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+RATIO: Final = 2.0
+"""Ratio of the validation loss to the training loss above which evaluation goes wrong."""
+
+
+class MovingAverageLag(BuiltinRule):
+    """Moving averages of batch normalisations are still near their initial values when training has ended.
+
+    Evaluation uses these averages. With ``momentum=0.99`` in Keras, or 0.01 in PyTorch, each step moves them by a
+    hundredth of the way, so that after 70 steps half of them is where they began. The rule fires when the job has ended
+    if more than `max_left_percent` is left, and the last validation loss is more than twice the training loss. Losses
+    are compared by evaluation rounds, or by name, as in Overfit. Hooks for PyTorch and Keras record how far each step
+    moves averages.
+
+    Parameters:
+        max_left_percent: Largest part of the initial values in the averages, in percent; 50 when not given.
+
+    Source:
+        Own.
+
+    Example:
+        >>> rule = create_rule("MovingAverageLag", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "MovingAverageLag"
+    begins_anew = True
+    advice = (
+        "Train for more steps, or let the averages follow faster: with a smaller momentum in Keras, such as 0.9, and a "
+        "larger one in PyTorch, such as 0.1."
+    )
+    selection = LOSSES
+
+    def configure(self) -> None:
+        self._rounds = EvaluationRounds()
+        self._has_eval_steps = False
+        self._num_steps = 0
+        self._latest: list[Issue] = []
+
+    def needs(self) -> tuple[TensorRequirement, ...]:
+        return (TensorRequirement("losses", self.selection),)
+
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Return an issue at the last evaluation; those of earlier ones wait for what follows."""
+        step = view.step_in(ModeKeys.TRAIN)
+        self._num_steps = self._num_steps if step is None else step + 1
+        slowest = _slowest(self.base_trial.program)
+        if slowest is None:
+            return None
+        losses = loss_values(view, LOSSES)
+        self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
+        compared = self._rounds.observe(view.mode, losses)
+        if not self._has_eval_steps:
+            compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
+        if not compared:
+            return None
+        name, pair = max(compared.items(), key=lambda item: item[1].validation / (abs(item[1].training) or 1))
+        found = self._issues(view, name, pair, *slowest)
+        self._latest, found = ([], found) if is_final(view, name) else (found, [])
+        return found
+
+    def _issues(self, view: StepView, name: str, pair: Losses, layer: LayerRecord, share: float) -> list[Issue]:
+        left, limit = 100 * (1 - share) ** self._num_steps, self.parameters["max_left_percent"]
+        if not (left > limit and pair.validation > RATIO * pair.training > 0):
+            return []
+        text = (
+            f"Evaluation normalises by averages that have hardly moved: after {self._num_steps} training steps, "
+            f"{left:.0f} % of those of {layer.name!r} is where they began, and the validation loss {name!r} is "
+            f"{pair.validation:.4g}, against a training loss of {pair.training:.4g}."
+        )
+        return [self.found(view, text, tensors=[name], value=left, threshold=limit)]
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issue of the last evaluation, if no more steps will follow."""
+        if not self.base_trial.loaded_all_steps:
+            return []
+        found, self._latest = self._latest, []
+        return found
+
+
+def _slowest(program: ProgramRecord | None) -> tuple[LayerRecord, float] | None:
+    """Return the layer whose averages follow most slowly, and the share of each step; None if there is none."""
+    layers = program.layers if program is not None else ()
+    averaging = [(layer, layer.moving_share) for layer in layers if layer.moving_share is not None]
+    return min(averaging, key=lambda found: found[1], default=None)

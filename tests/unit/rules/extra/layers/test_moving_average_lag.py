@@ -1,0 +1,59 @@
+"""MovingAverageLag fires when evaluation uses averages that have hardly moved, and goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import EVAL, TRAIN, fired_at
+
+
+def steps_of(validation, num=20, rounds=2):
+    """Return rounds of ten training steps with a loss of 1, each with an evaluation."""
+    found = {}
+    for position in range(rounds):
+        found.update(
+            {(TRAIN, step): {"loss": 1.0} for step in range(position * num // rounds, (position + 1) * num // rounds)}
+        )
+        found[EVAL, position] = {"loss": validation[position]}
+    return found
+
+
+@pytest.fixture
+def layers(monkeypatch):
+    """Return a function that records batch normalisations with the fractions by which their averages move."""
+
+    def record(*shares):
+        known = tuple(LayerRecord(name=f"bn{i}", type="BatchNorm1d", moving_share=s) for i, s in enumerate(shares))
+        monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=known))
+
+    return record
+
+
+@pytest.mark.parametrize(
+    ("shares", "validation", "fires"),
+    [
+        ((0.001,), (3.0, 3.0), True),
+        ((0.5, 0.01), (3.0, 3.0), True),
+        ((0.1,), (3.0, 3.0), False),
+        ((0.001,), (1.5, 1.5), False),
+        ((0.001,), (3.0, 1.5), False),
+        ((None,), (3.0, 3.0), False),
+        ((), (3.0, 3.0), False),
+    ],
+    ids=["slow", "one slow", "fast", "evaluation is sound", "evaluation becomes sound", "does not move", "none"],
+)
+def test_averages_that_have_hardly_moved_fire_at_the_end(run_rule, layers, shares, validation, fires):
+    """The slowest layer counts, and the last evaluation."""
+    layers(*shares)
+    assert fired_at(run_rule("MovingAverageLag", steps_of(validation))) == ([21] if fires else [])
+
+
+def test_losses_that_are_told_apart_by_name_are_compared(run_rule, layers):
+    """Keras saves the validation loss at a training step."""
+    layers(0.01)
+    steps = {(TRAIN, step): {"loss": 1.0, **({"val_loss": 5.0} if step % 5 == 4 else {})} for step in range(10)}
+    (issue,) = run_rule("MovingAverageLag", steps)
+    assert (issue.step, issue.tensors) == (9, ("val_loss",))
+    assert "after 10 training steps, 90 %" in issue.message
