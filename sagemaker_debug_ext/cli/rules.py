@@ -32,13 +32,12 @@ _SUMMARY: Final = "List the rules, or run some over a trial."
 _ABOUT: Final = """Rules evaluate what a trial has saved, while its job runs or afterwards. List them, or run some:
 sagemaker-debug rules run TRIAL --recommended."""
 
-_RUN: Final = "Run rules over a trial, and tell what they find."
+_RUN: Final = "Run rules over a trial, and show what they find."
 
-_ABOUT_RUN: Final = """Run rules over a trial. Before the first step each rule that was named says which tensors it will
-look at, or why it will give no verdict; of rules that --recommended or --all chose a line tells what they look at
-together, their first issues are shown, and those that do not find their tensors are named at the end. Exits with 1 if a
-rule finds an issue, with 2 if one fails. With --recommended, what may be behind the issues comes after them, the
-likeliest cause first."""
+_ABOUT_RUN: Final = """Run rules over a trial, and show the issues that they find; with --recommended also their likely
+causes, the likeliest first. A rule that is named first says which tensors it will look at, or why it will give no
+verdict. For rules that --recommended or --all choose, the output is shorter: the first issues of each, and the names of
+those that do not find their tensors. Exits with 1 if a rule finds an issue, with 2 if one fails."""
 
 
 def add_parser(commands: Any) -> None:
@@ -57,7 +56,7 @@ def add_parser(commands: Any) -> None:
     running.add_argument(
         "--recommended",
         action="store_true",
-        help="run the rules that suit most jobs, with parameters that do, and tell likely causes of what they find",
+        help="run the rules that suit most jobs, with suitable parameters, and list the likely causes of their issues",
     )
     running.add_argument("--all", action="store_true", help="run every rule that can be run without parameters")
     running.add_argument(
@@ -67,7 +66,7 @@ def add_parser(commands: Any) -> None:
         default=[],
         type=parse_pair,
         metavar="[RULE.]NAME=VALUE",
-        help="a parameter, repeatable; without RULE for every rule given; rules of --source get the value as text",
+        help="a parameter of a rule, repeatable; without RULE for every rule; rules of --source get the value as text",
     )
     running.add_argument("--source", metavar="FILE", help="Python file that has the rules; they run in own processes")
     running.add_argument("--smdebug", action="store_true", help="let the file import this package as smdebug")
@@ -86,8 +85,8 @@ def add_parser(commands: Any) -> None:
     running.add_argument(
         "--verbose",
         action="store_true",
-        help="tell as much of the rules that --recommended or --all chose as of those named: what each looks at, all "
-        "issues, how many steps it evaluated",
+        help="show of every rule what it looks at, all issues, and how many steps it evaluated, also with "
+        "--recommended or --all",
     )
     _arguments.add_json(running)
 

@@ -72,7 +72,7 @@ def add_parser(commands: Any) -> None:
         "--job", action="append", default=[], metavar="NAME", help="a job that it may stop; repeatable (default: all)"
     )
     show = _arguments.add_command(parts, "show", "Print the settings that environment variables hold.", run_show)
-    show.add_argument("job", nargs="?", metavar="JOB", help="a training job; this environment by default")
+    show.add_argument("job", nargs="?", metavar="JOB", help="name of a training job (default: this environment)")
     status = _arguments.add_command(parts, "status", "Print the status of the rules of a job.", run_status)
     status.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
     _arguments.add_json(status)
