@@ -99,8 +99,8 @@ class DataloaderStall(ProfilerRule):
         self.violations += 1
         limit = f", but there are only {self._cores} cores: make loading faster" if 0 < self._cores < needed else ""
         self._found(
-            f"Steps of {node} wait for their batch in {share:.0f} % of the time ({wait * 1000:.0f} of "
-            f"{middle / 1000:.0f} ms) with {worker.num_workers} data loader workers: {needed} workers would do{limit}.",
+            f"Steps of {node} wait for their batch in {share:.0f} % of the time ({wait * 1000:.3g} of "
+            f"{middle / 1000:.3g} ms) with {worker.num_workers} data loader workers: {needed} would do{limit}.",
             piece.start_us / 1e6,
             piece.end_us / 1e6,
             node=node,

@@ -91,8 +91,8 @@ class Dataloader(ProfilerRule):
         self.triggered = 1
         self.violations += 1
         self._found(
-            f"{loaders} loaders for {self._cores_per_process:g} cores per training process (asked for {low:.1f} to "
-            f"{high:.1f}).",
+            f"Number of loader processes: {loaders}, beside {self._cores_per_process:g} cores a training process "
+            f"(expected: {low:.1f} to {high:.1f}).",
             min(self._seconds),
             max(self._seconds),
             numbers={"loaders": float(loaders), "cores": self._cores_per_process},
