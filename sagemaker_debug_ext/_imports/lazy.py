@@ -1,4 +1,4 @@
-"""Names and modules that are made on first use: public names, and the module paths of smdebug and the SageMaker SDK.
+"""Names and modules that are made on first use: public names, submodules, and the module paths of smdebug and the SDK.
 
 `migration.table` knows where the public names of both packages are here. It is loaded only when a script asks this
 package for a name or module that no file defines.
@@ -20,10 +20,10 @@ _PACKAGE: Final = __name__.partition(".")[0]
 
 
 def lazy_names(module: str, homes: Mapping[str, str] | None = None) -> Callable[[str], object]:
-    """Return a module-level `__getattr__` that imports names on first use.
+    """Return a module-level `__getattr__` that imports names and submodules on first use.
 
-    A name without a home is looked up in the table of public names. A name that is gone on purpose raises an
-    `AttributeError` that says what to use instead.
+    A name that has neither a home nor a file is looked up in the table of public names. A name that is gone on purpose
+    raises an `AttributeError` that says what to use instead.
 
     Args:
         module: The module's ``__name__``.
@@ -34,8 +34,10 @@ def lazy_names(module: str, homes: Mapping[str, str] | None = None) -> Callable[
         value: object
         if homes and name in homes:
             value = getattr(importlib.import_module(f"{_PACKAGE}.{homes[name]}"), name)
-        elif name.startswith("__") or _has_submodule(module, name):  # asked for by tools and by the import system
+        elif name.startswith("__"):  # asked for by tools and by the import system
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        elif _has_submodule(module, name):
+            value = importlib.import_module(f"{module}.{name}")
         else:
             from sagemaker_debug_ext.migration import table  # noqa: PLC0415 - most scripts never need it
 
@@ -47,7 +49,7 @@ def lazy_names(module: str, homes: Mapping[str, str] | None = None) -> Callable[
 
 
 def _has_submodule(module: str, name: str) -> bool:
-    """Return whether a file defines a submodule, which ``from module import name`` imports after an AttributeError."""
+    """Return whether a file defines a submodule."""
     folders = getattr(sys.modules[module], "__path__", ())
     return PathFinder.find_spec(f"{module}.{name}", folders) is not None
 

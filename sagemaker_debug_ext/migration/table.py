@@ -115,7 +115,7 @@ def _relative(module: str) -> str:
 
 
 def load(module: str, name: str) -> object:
-    """Return a public name of a module.
+    """Return a public name of a module, or a submodule that is in the table.
 
     Args:
         module: Full name of the module.
@@ -140,6 +140,8 @@ def load(module: str, name: str) -> object:
         row = table.modules.get(other)
         if name in getattr(imported, "__all__", vars(imported)) or (row is not None and row.has(name)):
             return getattr(imported, name)
+    if find_spec(f"{module}.{name}") is not None:
+        return importlib.import_module(f"{module}.{name}")
     hint = did_you_mean(name, names.available if names else ())
     raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.evaluation.engine import Evaluation, evaluate
 from sagemaker_debug_ext.rules.evaluation.results import exit_code
@@ -31,3 +32,5 @@ __all__ = [
     "exit_code",
     "Issue",
 ]
+
+__getattr__ = lazy_names(__name__)  # submodules

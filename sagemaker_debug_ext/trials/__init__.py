@@ -1,5 +1,6 @@
 """Analyse: open the saved output of a job, finished or still running, and look at its tensors."""
 
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.trials.following import JobState
 from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.problems import Problem
@@ -21,3 +22,5 @@ __all__ = [
     "Trial",
     "create_trial",
 ]
+
+__getattr__ = lazy_names(__name__)  # submodules

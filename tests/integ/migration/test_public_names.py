@@ -39,8 +39,24 @@ def defined_names(statements: list[ast.stmt]) -> set[str]:
     return names - {"logger"}
 
 
+def imported_names(statements: list[ast.stmt], package: str, module: str) -> set[str]:
+    """Return the names that statements import from the package itself, and the submodules that are loaded by them."""
+    prefix = f"{package}.{module}.".replace("..", ".")
+    names = set()
+    for node in statements:
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith(package)):
+            names |= {alias.asname or alias.name for alias in node.names}
+            home = f"{prefix if node.level == 1 else ''}{node.module or ''}"
+            if home.startswith(prefix):
+                names.add(home.removeprefix(prefix).partition(".")[0])
+    return names
+
+
 def public_names(package: str) -> dict[str, set[str]]:
-    """Return module path below the package → its public names; a package also offers the names it imports."""
+    """Return module path below the package → its public names.
+
+    A package also offers the names that it imports and its submodules; in the SDK, every module does.
+    """
     folder = find_folder(package)
     found = {}
     for file in sorted(folder.rglob("*.py")) if folder else ():
@@ -49,14 +65,13 @@ def public_names(package: str) -> dict[str, set[str]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its own strings
             tree = ast.parse(file.read_text(encoding="utf-8"))
-        names = defined_names(tree.body)
         parts = file.relative_to(folder).with_suffix("").parts
-        if file.stem == "__init__":
-            parts = parts[:-1]
-            imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-            own = [node for node in imports if node.level or (node.module or "").startswith(package)]
-            names |= {alias.asname or alias.name for node in own for alias in node.names}
-        found[".".join(parts)] = {name for name in names if not name.startswith(("_", "*"))}
+        is_package = file.stem == "__init__"
+        module = ".".join(parts[:-1] if is_package else parts)
+        names = defined_names(tree.body)
+        if is_package or package == "sagemaker.debugger":
+            names |= imported_names(tree.body, package, module)
+        found[module] = {name for name in names if name and not name.startswith(("_", "*"))}
     return found
 
 

@@ -108,6 +108,22 @@ print(sorted(homes & set(sys.modules)))
     assert output.splitlines() == ["[]", "['sagemaker_debug_ext.config.profiler']"]
 
 
+def test_submodule_when_its_package_is_imported_then_is_an_attribute_of_it():
+    """Scripts write `sagemaker_debug_ext.metrics_config.StepRange` where the original has loaded the submodule."""
+    program = f"""
+import {PACKAGE} as package
+for path in ("metrics_config.StepRange", "exceptions.NoMoreData", "core.modes.ModeKeys", "core.config_constants",
+             "trials.trial.Trial", "trials.utils.create_trial", "rules.rule.Rule", "rules.action.action.Actions",
+             "rules.req_tensors", "profiler.profiler_constants", "profiler_config.ProfilerConfig"):
+    found = package
+    for name in path.split("."):
+        found = getattr(found, name)
+print(hasattr(package, "no_such_module"), hasattr(package.core, "tfrecord"))
+"""
+    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert output.strip() == "False False"
+
+
 def test_reasons_when_read_then_each_says_what_to_use_or_why_nothing_is_needed():
     """A sentence without a way out is of no use."""
     rows = table.read_table()
