@@ -42,6 +42,8 @@ _MEASURES: Final = {
 }
 """Group → statistic of its tensors → measure."""
 
+_TRAINING: Final = (ModeKeys.TRAIN, ModeKeys.GLOBAL)
+
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
 _LEAST_ROOM: Final = 64
@@ -176,7 +178,7 @@ class _Table:
         self.names = tuple(names)
         self._worker = worker
         self._row = {name: row for row, name in enumerate(names)}
-        self.steps = _steps_of(trial, set(names), worker)
+        self.steps = self._find_steps()
         self._column_steps = list(self.steps)
         self._column = {step: column for column, step in enumerate(self.steps)}
         self.unread = set(self.steps)
@@ -195,7 +197,7 @@ class _Table:
 
     def extend(self) -> bool:
         """Note steps that have come, and return whether they are all later than those that are known."""
-        steps = _steps_of(self._trial, set(self.names), self._worker)
+        steps = self._find_steps()
         if steps[: len(self.steps)] != self.steps:
             return False
         new_steps = steps[len(self.steps) :]
@@ -404,12 +406,14 @@ class _Table:
             return np.asarray(np.abs(numbers).max(axis=1))
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", numbers, numbers)))
 
-
-def _steps_of(trial: Trial, names: set[str], worker: str | None) -> list[int]:
-    """Return the complete global steps at which one of the tensors was saved."""
-    reader = trial.index_reader
-    with reader.lock:
-        layouts = [layout for layout in reader.index.layouts() if not names.isdisjoint(layout.slots)]
-        found = sorted(set().union(*reader.index.steps_of_layouts(layouts, worker).values()))
-        complete = reader.completeness
-        return found if complete.has_ended else found[: bisect_right(found, complete.last_complete_step)]
+    def _find_steps(self) -> list[int]:
+        """Return the complete global steps at which one of the tensors was saved; of weights, those of training."""
+        reader = self._trial.index_reader
+        with reader.lock:
+            layouts = [layout for layout in reader.index.layouts() if not self._row.keys().isdisjoint(layout.slots)]
+            of_mode = reader.index.steps_of_layouts(layouts, self._worker)
+            if self._group == "weights" and not of_mode.keys().isdisjoint(_TRAINING):  # others do not change them
+                of_mode = {mode: steps for mode, steps in of_mode.items() if mode in _TRAINING}
+            found = sorted(set().union(*of_mode.values()))
+            complete = reader.completeness
+            return found if complete.has_ended else found[: bisect_right(found, complete.last_complete_step)]

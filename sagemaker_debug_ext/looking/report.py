@@ -218,7 +218,7 @@ def _notes(materials: Sequence[Material], detail: Detail, place: int) -> tuple[s
             )
         num_curves = len(material.curve_names)
         if num_curves > min(len(material.curves), detail.curves):
-            notes.append(f"{material.trial.name}: {num_curves} tensors could be drawn as curves, not all are.")
+            notes.append(f"{material.trial.name}: {num_curves} tensors could be drawn as curves; the first are.")
     return tuple(notes)
 
 

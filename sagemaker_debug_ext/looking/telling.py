@@ -47,6 +47,9 @@ MAX_SHOWN: Final = 50
 _FEW_STEPS: Final = 8
 """Number of saved steps of which none can be told to be unusual, because too few are before it."""
 
+_FIRST_TENSORS: Final = 4
+"""Number of tensors that stand for a finding: of the first, such as the input of a layer, there may be no measure."""
+
 _ALIKE: Final = 4.0
 """Largest factor between values that are told to be the same from the first step on."""
 
@@ -178,13 +181,16 @@ def _evidence(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -
 
 
 def _subjects(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -> Iterable[str]:
-    """Return the views that show a finding; first of all a measure of layers of which the first tensor is a row."""
+    """Return the views that show a finding; first of all a measure of which one of the first tensors is a row."""
     grids = material.measures.grids
     usual = (shown.first, *shown.beside)
     if shown.first not in grids:
         return usual
     with_row = (
-        name for name in (*usual, *grids) if name in grids and matching_rows(material, grids[name], tensors[:1])
+        name
+        for tensor in tensors[:_FIRST_TENSORS]
+        for name in (*usual, *grids)
+        if name in grids and matching_rows(material, grids[name], [tensor])
     )
     return dict.fromkeys((next(with_row, shown.first), *usual))
 

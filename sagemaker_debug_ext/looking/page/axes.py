@@ -56,7 +56,7 @@ def value_scale(low: float, high: float, begin: float, end: float) -> Scale:
     low, high = _bounded(low), _bounded(high)
     if low > 0 and high / low >= 30:
         return Scale(low, high, begin, end, is_log=True)
-    margin = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
+    margin = (high - low) * 0.05 or abs(high) * 0.5 or 1.0
     return Scale(low - margin, high + margin, begin, end)
 
 

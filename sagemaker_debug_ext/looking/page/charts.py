@@ -124,7 +124,7 @@ def line_chart(
     return element(
         "figure",
         element("figcaption", shortened(title)),
-        _legend(drawn) if len(drawn) > 1 else None,
+        _legend(drawn) if len(drawn) > 1 or drawn[0].label not in title else None,
         picture,
         element("p", class_="readout", aria_live="polite"),
         folding.part(f"table {title}", AS_TABLE, lambda: _table(drawn)) if folding else None,
@@ -302,13 +302,14 @@ def _legend(lines: Sequence[Line]) -> Element:
 
 def _table(lines: Sequence[Line]) -> Element:
     rows = []
+    is_thin = any(len(line.curve.steps) < line.curve.num_values for line in lines)
     for line in lines:
         curve = line.curve
         every = max(1, -(-len(curve.steps) // _TABLE_ROWS))
         for place in range(0, len(curve.steps), every):
-            low, high, last = (as_number(float(part[place])) for part in (curve.low, curve.high, curve.last))
-            rows.append((shortened(line.label), as_step(curve.steps[place]), last, low, high))
-    return table(("line", "step", "value", "lowest", "highest"), rows)
+            numbers = [as_number(float(part[place])) for part in (curve.last, curve.low, curve.high)]
+            rows.append((shortened(line.label), as_step(curve.steps[place]), *numbers[: 3 if is_thin else 1]))
+    return table(("line", "step", "value", *(("lowest", "highest") if is_thin else ())), rows)
 
 
 def table(head: Sequence[Child], rows: Sequence[Sequence[Child]], **attributes: str) -> Element:

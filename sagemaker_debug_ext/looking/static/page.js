@@ -300,7 +300,7 @@
 
   // Rows of heat maps in another order.
   const chosen = new Map();
-  const ORDERS = { model: "rows as in the model", change: "farthest from usual first", name: "rows by name" };
+  const ORDERS = { model: "rows in their order", change: "farthest from usual first", name: "rows by name" };
   async function sortRows(picture, by) {
     const found = await cellsOf(picture);
     if (!found) return;

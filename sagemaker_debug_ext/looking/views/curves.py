@@ -9,7 +9,7 @@ from sagemaker_debug_ext.looking.curves import Curve, CurveReader
 from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.page.charts import line_chart
 from sagemaker_debug_ext.looking.page.markup import Element, element, shortened
-from sagemaker_debug_ext.looking.views.parts import Content, curve_line, marks_of
+from sagemaker_debug_ext.looking.views.parts import Content, curve_label, curve_line, marks_of
 
 _LETTERS = "ABCDEFGH"
 _MAX_CHOSEN: Final = 8
@@ -72,8 +72,8 @@ def _chart(content: Content, name: str, curves: Sequence[Sequence[Curve]]) -> El
     for number, of_trial in enumerate(curves):
         for curve in of_trial:
             if curve.name == name:
-                several = f"{_LETTERS[number]} " if len(content.materials) > 1 else ""
-                lines.append(curve_line(curve, f"{several}{curve.mode.name}", number, content.detail.points))
+                letter = _LETTERS[number] if len(content.materials) > 1 else ""
+                lines.append(curve_line(curve, curve_label(curve, letter), number, content.detail.points))
                 notes.add(curve.note)
     note = ", ".join(sorted(notes - {""}))
     marks = marks_of(content.story.findings_of(0)[:3]) if len(content.materials) == 1 else []

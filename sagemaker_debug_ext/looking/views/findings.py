@@ -18,6 +18,7 @@ from sagemaker_debug_ext.looking.views.grid_tables import grid_table
 from sagemaker_debug_ext.looking.views.parts import (
     Content,
     circled,
+    curve_label,
     grid_picture,
     loss_chart,
     marks_of,
@@ -117,7 +118,7 @@ def _series(content: Content, finding: Finding, material: Material, measure: str
 
 def _named_curve(content: Content, material: Material, name: str, finding: Finding) -> Child:
     lines = [
-        Line(curve.mode.name, thin_curve(curve.steps, curve.values, content.detail.points), 0)
+        Line(curve_label(curve), thin_curve(curve.steps, curve.values, content.detail.points), 0)
         for curve in material.curves
         if curve.name == name
     ]

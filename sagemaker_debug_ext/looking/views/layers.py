@@ -147,11 +147,11 @@ def _ridges(material: Material, name: str, steps: Sequence[int]) -> Element | No
         role="img",
         class_="chart",
     )
-    return element("figure", element("figcaption", "histograms by step"), picture)
+    return element("figure", element("figcaption", "histograms by step; heights are square roots of counts"), picture)
 
 
 def _ridge(place: int, step: int, value: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> Child:
-    counts = np.histogram(value[np.isfinite(value)], edges)[0]
+    counts = np.sqrt(np.histogram(value[np.isfinite(value)], edges)[0])
     top = counts.max(initial=1)
     base = _LINE_HEIGHT * (place + 1) + 14
     width = 510 / len(counts)

@@ -24,6 +24,7 @@ from sagemaker_debug_ext.looking.page.markup import Element, element, shortened
 from sagemaker_debug_ext.looking.story import Finding, Sentence, Story
 from sagemaker_debug_ext.looking.telling import matching_rows
 from sagemaker_debug_ext.looking.thinning import ThinGrid, pool_grid, thin_curve
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _LETTERS: Final = "ABCDEFGH"
 _FEW_CELLS: Final = 16_000
@@ -134,13 +135,19 @@ def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] =
         losses = [curve for curve in content.materials[number].curves if curve.is_loss][:4]
         names = list(dict.fromkeys(curve.name for curve in losses))
         for curve in losses:
-            several = f"{_LETTERS[number]} " if len(content.materials) > 1 else ""
-            label = f"{several}{curve.name} {curve.mode.name}" if len(names) > 1 else f"{several}{curve.mode.name}"
+            letter = _LETTERS[number] if len(content.materials) > 1 else ""
+            label = curve_label(curve, letter, curve.name if len(names) > 1 else "")
             color = number if len(numbers) > 1 else names.index(curve.name)
             lines.append(curve_line(curve, label, color, content.detail.points))
     if not lines:
         return None
     return line_chart("loss", lines, marks, folding=content.detail.tables)
+
+
+def curve_label(curve: Curve, *words: str) -> str:
+    """Return the label of a curve: some words, and its mode if it has one; its name if there is neither."""
+    mode = "" if curve.mode is ModeKeys.GLOBAL else curve.mode.name
+    return " ".join(filter(None, (*words, mode))) or curve.name
 
 
 def curve_line(curve: Curve, label: str, color: int, points: int) -> Line:

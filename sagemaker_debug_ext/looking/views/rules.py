@@ -34,7 +34,11 @@ def rules_view(content: Content) -> Element:
         rows = [_rule(line) for line in sorted(lines, key=lambda line: _ORDER.index(line.state))]
         if rows:
             inner.append(
-                table(("sign", "rule", "state", "looked at", "steps evaluated", "why, and what to save"), rows)
+                table(
+                    ("sign", "rule", "state", "looked at", "steps evaluated", "why, and what to save"),
+                    rows,
+                    class_="wide",
+                )
             )
         else:
             inner.append(element("p", "No rule was run.", class_="quiet"))
@@ -71,7 +75,8 @@ def saved_view(content: Content) -> Element:
     for number, facts in enumerate(content.story.trials):
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
         rows = [_collection(content, number, facts, saved) for saved in facts.collections]
-        inner.append(table(("collection", "tensors", "size", "steps", "from first to last step of the trial"), rows))
+        head = ("collection", "tensors", "size", "steps", "from first to last step of the trial")
+        inner.append(table(head, rows, class_="wide"))
         if facts.problems:
             shown = [element("li", problem[:_MAX_CHARACTERS]) for problem in facts.problems[:_MAX_PROBLEMS]]
             rest = len(facts.problems) - len(shown)

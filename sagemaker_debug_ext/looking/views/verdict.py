@@ -26,6 +26,7 @@ from sagemaker_debug_ext.looking.views.parts import (
 )
 from sagemaker_debug_ext.looking.views.trees import importance_course
 from sagemaker_debug_ext.looking.views.workers import ranks_picture
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _ROWS: Final = 16
 _MAX_OTHERS: Final = 4
@@ -54,7 +55,8 @@ def verdict_view(content: Content) -> Element:
 
 def _facts_line(content: Content, number: int) -> Element:
     facts = content.story.trials[number]
-    steps = ", ".join(f"{mode} {as_step(count)}" for mode, count in facts.steps.items())
+    by_mode = ", ".join(f"{mode} {as_step(count)}" for mode, count in facts.steps.items())
+    modes = "" if list(facts.steps) == [ModeKeys.GLOBAL.name] else f" ({by_mode})"
     total = sum(facts.steps.values())
     workers = f"{facts.num_workers} worker{'s' * (facts.num_workers != 1)}"
     return element(
@@ -63,7 +65,7 @@ def _facts_line(content: Content, number: int) -> Element:
         element("span", shortened(facts.path), class_="path"),
         element(
             "span",
-            f"{_STATES[facts.state]} · {as_step(total)} saved steps ({steps}) · {workers} · "
+            f"{_STATES[facts.state]} · {as_step(total)} saved steps{modes} · {workers} · "
             f"{as_step(facts.num_tensors)} tensors",
         ),
         class_="facts",

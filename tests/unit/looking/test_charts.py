@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.looking.numbers import as_number, as_step, as_tick
 from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
 from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
+from sagemaker_debug_ext.looking.page.folding import Folding
 from sagemaker_debug_ext.looking.thinning import thin_curve
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
@@ -76,6 +77,19 @@ def test_line_chart_when_marks_are_close_then_both_texts_are_there_beside_each_o
     texts = re.findall(r'<text x="([\d.]+)"[^>]*>(since 91|found 93)</text>', picture)
     (first, _), (second, _) = texts
     assert float(second) - float(first) > 6.5 * len("since 91")
+
+
+def test_line_chart_when_one_line_is_constant_then_named_and_told_in_few_numbers():
+    """Its axis does not magnify nothing, its legend names it unless the title does, its table repeats no number."""
+    line = Line("refund", thin_curve(range(3), np.ones(3), 3))
+    picture = str(line_chart("importance", [line], folding=Folding()))
+    assert "refund</li>" in picture
+    assert "refund</li>" not in str(line_chart("importance of refund", [line]))
+    assert ">0.6</text>" in picture
+    assert "lowest" not in picture
+    assert "lowest" in str(
+        line_chart("importance", [Line("a", thin_curve(range(3), np.ones(3), 2))], folding=Folding())
+    )
 
 
 @pytest.mark.parametrize(("tick", "text"), [(-1e-4, "-1e-4"), (1.5e5, "1.5e5"), (200_000, "2e5"), (20, "20"), (0, "0")])

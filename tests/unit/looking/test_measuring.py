@@ -61,6 +61,18 @@ def test_measures_when_reductions_were_saved_then_they_are_taken(tmp_path, reduc
     assert grids["gradient_norm"].source.endswith(("abs_" if reduction[1] else "") + reduction[0])
 
 
+def test_measures_when_steps_evaluate_then_weights_are_those_of_training(tmp_path):
+    """Evaluation changes no weight, which would look like training that stands still."""
+    trial = SmallTrial(tmp_path / "trial")
+    modes = [ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.EVAL, ModeKeys.TRAIN, ModeKeys.TRAIN]
+    for step, (mode, value) in enumerate(zip(modes, (1, 2, 2, 2, 4), strict=True)):
+        trial.write(mode, step, {"net.a.weight": np.float32([value])}, global_step=step)
+    trial.end()
+    grids = read_measures(create_trial(str(tmp_path / "trial"))).grids
+    assert grids["update_ratio"].steps == (0, 3, 4)
+    assert grids["update_ratio"].values[0, 1:].tolist() == [1, 1]
+
+
 def test_measures_when_time_is_up_then_even_steps_are_there_and_the_rest_is_counted(tmp_path):
     """The first steps asked for, the ends and evenly spread ones come first."""
     trial = SmallTrial(tmp_path / "trial")

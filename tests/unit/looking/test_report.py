@@ -116,13 +116,14 @@ def test_story_when_few_steps_are_alike_then_from_the_first_step_on(tmp_path, si
 
 
 def test_page_when_an_output_is_named_then_its_row_is_marked_and_the_verdict_stands_once(tmp_path):
-    """The picture beside the verdict shows the tensor of the verdict, though the rule evaluated gradients as well."""
+    """The picture beside the verdict shows the layer of the verdict, of whose input there is no measure."""
     trial = SmallTrial(tmp_path / "job")
     for step in range(12):
         value = np.full((3, 2), np.inf if step == 9 else 1, "f4")
         trial.write(ModeKeys.TRAIN, step, {"gradient/net.a.weight": value, "net.a_output_0": value})
     trial.end()
-    issue = Issue(rule="NonFiniteOrigin", step=9, tensors=("net.a_output_0", "gradient/net.a.weight"), advice="look")
+    tensors = ("net.a_input_0", "net.a_output_0", "gradient/net.a.weight")
+    issue = Issue(rule="NonFiniteOrigin", step=9, tensors=tensors, advice="look")
     material = gather(create_trial(str(tmp_path / "job")), Verdict(statuses=(), issues=(issue,), explanations={}))
     text, story = render((material,), ReportOptions())
     assert story.findings[0].evidence[0].tensors == ("net.a_output_0",)
