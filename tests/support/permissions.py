@@ -73,6 +73,14 @@ def described(service, operation, parameters):
     )
 
 
+_ASKED_OF_THE_KEY = {"s3:PutObject": "kms:GenerateDataKey", "s3:GetObject": "kms:Decrypt"}
+
+
+def asked_of_key(calls, arn=STACK["KmsKeyArn"]):
+    """Return what S3 asks KMS for on behalf of requests to objects that a key encrypts."""
+    return [(_ASKED_OF_THE_KEY[action], arn, {}) for action, _, _ in calls if action in _ASKED_OF_THE_KEY]
+
+
 def as_list(value):
     return value if isinstance(value, list) else [value]
 

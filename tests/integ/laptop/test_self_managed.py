@@ -10,11 +10,13 @@ import subprocess
 import sys
 
 import pytest
+from botocore.client import BaseClient
 from botocore.httpsession import URLLib3Session
 
 from sagemaker_debug_ext import DebuggerHookConfig, Rule, SelfManaged, rule_configs
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
 from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger
+from support.permissions import asked_of_key, described, refused_and_unused, statements_of
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
@@ -185,23 +187,32 @@ def test_settings_in_a_channel_when_a_job_is_submitted_by_a_client_then_it_is_wa
     assert "which is gone" in command("show", "channelled").stderr
 
 
-def test_describe_when_the_job_is_self_managed_then_takes_one_request_each_to_sagemaker_and_s3(
+def test_reader_when_it_describes_a_job_then_asks_little_and_for_nothing_else_than_its_policy_allows(
     server, submit, wait_for, monkeypatch
 ):
-    """Tables of many jobs stay cheap."""
-    submit("described", TRAIN, Environment=environment("container"))
-    wait_for("described", "Completed")
+    """One request each to SageMaker and S3 for the statuses; all rights of the policies of readers are of use."""
+    submit("digits-described", TRAIN, Environment=environment("container"))
+    wait_for("digits-described", "Completed")
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
-    requests = []
-    send = URLLib3Session.send
+    requests, calls = [], []
+    send, call = URLLib3Session.send, BaseClient._make_api_call
 
-    def record(self, request):
+    def record_request(self, request):
         requests.append((request.method, request.url.removeprefix(server.url)))
         return send(self, request)
 
-    monkeypatch.setattr(URLLib3Session, "send", record)
-    job = TrainingJob.describe("described", server.client("sagemaker"))
+    def record_call(self, operation, parameters):
+        calls.append(described(self.meta.service_model.service_name, operation, parameters))
+        return call(self, operation, parameters)
+
+    monkeypatch.setattr(URLLib3Session, "send", record_request)
+    monkeypatch.setattr(BaseClient, "_make_api_call", record_call)
+    job = TrainingJob.describe("digits-described", server.client("sagemaker"))
     assert {rule.name: rule.status for rule in job.rules}["VanishingGradient"] == "IssuesFound"
-    assert requests == [("POST", "/"), ("GET", "/my-bucket/output/described/self-managed/status.json")]
+    assert requests == [("POST", "/"), ("GET", "/my-bucket/output/digits-described/self-managed/status.json")]
+    trial = job.trial()
+    assert all(trial.tensor(name).values() for name in trial.tensor_names())
+    assert refused_and_unused(calls, statements_of("Reader")) == ([], set())
+    assert refused_and_unused(asked_of_key(calls), statements_of("ReaderKey")) == ([], set())

@@ -18,7 +18,7 @@ import yaml
 from sagemaker_debug_ext import Rule, SelfManaged, StopTraining, rule_configs, self_managed_request
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.template import MAX_BYTES, control, render_template
-from support.permissions import described, pass_role, refused_and_unused, statements_of
+from support.permissions import asked_of_key, described, pass_role, refused_and_unused, statements_of
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
@@ -331,6 +331,7 @@ def test_policy_when_the_function_runs_then_allows_its_requests_and_no_others(re
     refused, unused = refused_and_unused(calls, statements)
     assert refused == []
     assert {sid for sid, _, _ in unused} == BY_LAMBDA
+    assert refused_and_unused(asked_of_key(calls), statements_of("ReaderKey")) == ([], set())
 
 
 def test_function_when_it_may_not_read_a_status_then_fails(recorded):

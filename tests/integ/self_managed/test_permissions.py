@@ -25,6 +25,7 @@ from sagemaker_debug_ext.template import render_template
 from support.permissions import (
     RECORDER,
     as_list,
+    asked_of_key,
     described,
     is_allowed,
     pass_role,
@@ -109,6 +110,7 @@ def test_policy_when_a_job_runs_then_allows_its_requests_and_no_others(policy, r
     allowed = {(statement["Sid"], action) for statement in statements for action in as_list(statement["Action"])}
     used = {(statement["Sid"], call[0]) for call in calls for statement in statements if is_allowed(call, statement)}
     assert {action for _, action in allowed - used} == AFTER_FAILURES
+    assert refused_and_unused(asked_of_key(calls), statements_of("TrainingKey")) == ([], set())
 
 
 def test_policy_when_a_job_stops_itself_then_it_needs_one_more_right(policy, recorded, aws):
