@@ -84,6 +84,14 @@ class Lease:
         self.generation = latest + 1
         return True
 
+    def holder_shown(self) -> str:
+        """Return place, process and host of the watcher that holds the lease, for people."""
+        try:
+            holder = json.loads(self._read(self._latest()))
+            return f"place {holder['place']}, process {holder['pid']} on {holder['host']}"
+        except (ValueError, KeyError, TypeError):  # damaged
+            return "its lease is damaged"
+
     def is_held(self) -> bool:
         """Return whether no other watcher has taken over."""
         return not self._backend.exists(_key(self.generation + 1))

@@ -379,7 +379,7 @@ def watch(
     state = open_patiently(spec.state_location(name), keeps_waiting)
     lease = Lease(state, place, replaced_pid=replaced_pid)
     if not lease.acquire(wait):
-        LOG.info("another watcher evaluates the rules of job %s", name)
+        LOG.info("another watcher evaluates the rules of job %s: %s", name, lease.holder_shown())
         return EXIT_DONE
     try:
         state.write(SPEC_KEY, [spec.to_json().encode()])

@@ -4,6 +4,7 @@ import botocore.exceptions
 import pytest
 
 from sagemaker_debug_ext.config.job_spec import ActionOptions
+from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.evaluation import RuleRecord
@@ -109,6 +110,17 @@ def test_action_when_it_fails_then_the_outcome_says_why():
         act(STOP)
     assert record.actions == [{"name": "stoptraining", "outcome": "failed: PermissionError: denied"}]
     assert b"denied" in state.read(state.list("actions/")[0].key)
+
+
+def test_webhook_when_its_address_is_refused_then_no_outcome_holds_it():
+    """Outcomes are part of ``status.json``, which every reader of the job may see."""
+    state = MemoryBackend()
+    act, record, _ = make(state)
+    with pytest.raises(SMDebugValueError):
+        act({"name": "webhook", "url": "https://me:s3cret@example.com/hook"})
+    assert "https://example.com/…" in record.actions[0]["outcome"]
+    written = [bytes(state.read(info.key)) for info in state.list("actions/")]
+    assert "s3cret" not in str(record.actions) + str(written)
 
 
 def refusal(code):

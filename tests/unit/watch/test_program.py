@@ -60,6 +60,20 @@ def test_watcher_when_another_has_taken_over_then_writes_nothing_more(watcher, s
     assert watcher.run() == program.EXIT_TAKEN_OVER
 
 
+def test_watch_when_the_lease_is_held_then_says_by_whom_and_leaves_everything(storage, caplog):
+    """The second watcher of a job ends well, and has changed nothing."""
+    spec = JobSpec(hook={"S3OutputPath": "s3://b/p"}, rules=(RULE,))
+    state = storage.setdefault(spec.state_location("job"), MemoryBackend())
+    holder = Lease(state, "pod")
+    assert holder.acquire()
+    caplog.set_level("INFO")
+    assert program.watch(spec, "job", place="container", wait=False) == program.EXIT_DONE
+    assert (
+        f"another watcher evaluates the rules of job job: place pod, process {holder.holder['pid']} on" in caplog.text
+    )
+    assert [info.key for info in state.list()] == ["lease/000001.json"]
+
+
 def test_watcher_when_nobody_reads_its_output_then_still_reports(watcher, monkeypatch):
     """A closed pipe is no reason to stop evaluating."""
 

@@ -49,8 +49,10 @@ class Probe:
 
     at_issue = None
 
+    rules = None
+
     def issue_found(self, issue):
-        self.at_issue = self.rules.progress
+        self.at_issue = self.rules and self.rules.progress
 
     def status_changed(self, record):
         """Do nothing."""
@@ -75,3 +77,24 @@ def test_evaluation_when_it_goes_on_then_its_progress_follows(tmp_path, value, j
     assert probe.at_issue == at_issue
     assert rules.progress == Progress(last_step=30, judged_step=judged)
     assert rules.records["E"].status.last_step == judged
+
+
+def test_evaluation_when_one_worker_never_writes_then_rules_wait_for_complete_steps(tmp_path):
+    """No step is judged while its other half may come; the end of the job shows that it does not."""
+    trial = SmallTrial(tmp_path, ["worker_0", "worker_1"])
+    for step in (0, 1, 2):
+        values = {"gradient/a": np.array([np.nan])}
+        trial.write(ModeKeys.TRAIN, step, values, global_step=step, worker="worker_0")
+    rule = {"RuleConfigurationName": "E", "RuleParameters": {"rule_to_invoke": "ExplodingTensor"}}
+    job = WatchedJob(name="job", rules=[rule], trial=str(tmp_path), results={"E": None})
+    waits = []
+    rules = RuleEvaluations(job, Probe(), lambda record: {}, 7.0)
+
+    def wait(seconds):
+        waits.append((seconds, rules.records["E"].status.status))
+        trial.end()
+
+    rules._cancelled.wait = wait
+    rules.run()
+    assert waits == [(7.0, "InProgress")]
+    assert (rules.records["E"].status.status, rules.records["E"].status.first_issue_step) == ("IssuesFound", 0)
