@@ -35,10 +35,18 @@ def variation(output: Array) -> float | None:
     if output.ndim < 2 or output.shape[0] < 4 or output.dtype.kind in "iubc":
         return None
     flat = to_float64(output).reshape(len(output), -1)
-    size = float(np.sqrt(np.mean(np.square(flat))))
+    size = _root_mean(np.square(flat))
     if not math.isfinite(size):
         return None
-    return float(np.sqrt(np.mean(np.var(flat, axis=0)))) / size if size > 0 else 0.0
+    if not size:
+        return 0.0
+    apart = flat - np.add.reduce(flat, axis=0, keepdims=True) / len(flat)
+    return _root_mean(np.add.reduce(np.square(apart, out=apart), axis=0) / len(flat)) / size
+
+
+def _root_mean(values: Array) -> float:
+    """Return the root of the mean; NumPy's own functions for mean and variance take longer than small arrays do."""
+    return math.sqrt(np.add.reduce(values, axis=None) / values.size)
 
 
 def find_counter(name: str, ignores_masks: bool) -> Callable[[Array], int]:

@@ -103,15 +103,18 @@ def _latest_update(view: StepView, name: str, mode: ModeKeys) -> Update | None:
     step, previous, current = view.step_in(mode), view.previous(name, mode), view.value(name)
     if step is None or previous is None or current is None or previous.value.shape != current.shape:
         return None
-    ratio = update_ratio(current, previous.value, epsilon=1e-12)
-    return Update(step - previous.step, norm(previous.value), ratio)
+    size = norm(previous.value)
+    return Update(step - previous.step, size, _change(current, previous.value) / (size + 1e-12))
 
 
 def update_ratio(current: Array, earlier: Array, epsilon: float) -> float:
     """Return the norm of a weight's change, relative to the norm of the earlier weight."""
+    return _change(current, earlier) / (norm(earlier) + epsilon)
+
+
+def _change(current: Array, earlier: Array) -> float:
     wide = np.complex128 if current.dtype.kind == "c" else np.float64
-    change = np.subtract(current, earlier, dtype=wide, casting="unsafe")
-    return norm(change) / (norm(earlier) + epsilon)
+    return norm(np.subtract(current, earlier, dtype=wide, casting="unsafe"))
 
 
 def any_non_zero(gradient: Array) -> bool:

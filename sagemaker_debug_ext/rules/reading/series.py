@@ -243,7 +243,7 @@ class TensorSeries:
         self._is_complete = is_complete and len(usable) == len(chunks)
         self._sums = sums
         self._square_sums = square_sums
-        self._rows: dict[int, tuple[Array, int]] | None = None
+        self._values: dict[int, Array] | None = None
 
     @functools.cached_property
     def positions(self) -> Positions:
@@ -252,15 +252,12 @@ class TensorSeries:
 
     def value(self, position: int) -> Array | None:
         """Return the value at a position of the block; None if it is not in memory."""
-        if self._rows is None:
-            self._rows = {
-                found: (chunk.values, row)
-                for chunk in self.chunks
-                if isinstance(chunk, SeriesChunk)
-                for row, found in enumerate(chunk.positions.tolist())
-            }
-        place = self._rows.get(position)
-        return None if place is None else place[0][place[1]]
+        if self._values is None:
+            self._values = {}
+            for chunk in self.chunks:
+                if isinstance(chunk, SeriesChunk):
+                    self._values.update(zip(chunk.positions.tolist(), chunk.values, strict=True))
+        return self._values.get(position)
 
     @property
     def uniform(self) -> SeriesChunk | None:

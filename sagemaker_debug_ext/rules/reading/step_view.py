@@ -238,10 +238,11 @@ class StepReader:
         if is_earlier:
             self._looked_back.add(name)
         key = (name, step)
-        for kept in (self._values, self._earlier):
-            if key in kept:
-                return kept[key]
-        value = next((found for source in self._sources if (found := source.value(name, step)) is not None), None)
+        if key in self._values:
+            return self._values[key]
+        if key in self._earlier:
+            return self._earlier[key]
+        value = self._from_memory(name, step)
         if value is None:
             value = numeric_value(self.trial, name, step)
         if not keeps:
@@ -252,6 +253,13 @@ class StepReader:
             _, dropped = (self._earlier or self._values).popitem(last=False)
             self._kept_bytes -= 0 if dropped is None else dropped.nbytes
         return value
+
+    def _from_memory(self, name: str, step: int) -> Array | None:
+        for source in self._sources:
+            found = source.value(name, step)
+            if found is not None:
+                return found
+        return None
 
     def _keep_for_later(self) -> None:
         """Keep the values that rules may compare with later, and drop the others, before another step is visited."""

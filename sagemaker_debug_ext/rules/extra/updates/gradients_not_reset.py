@@ -25,7 +25,14 @@ Numbers = npt.NDArray[np.float64]
 EXPLAINS: Final = 0.999
 """Cosine from which on an update counts as that of an optimizer."""
 EPSILON: Final = 1e-8
-MOMENTA: Final = np.array((0.9, 0.95, 0.99, 0.999))[:, np.newaxis, np.newaxis]
+MOMENTA: Final = (0.9, 0.95, 0.99, 0.999)
+DECAY_OF_GRADIENTS: Final = np.array((0.9, 0.99, *MOMENTA))[:, np.newaxis, np.newaxis]
+OF_GRADIENTS: Final = np.array((0.1, 0.01, 1, 1, 1, 1))[:, np.newaxis, np.newaxis]
+"""Weight of the latest gradient in the means of Adam and Lion, and in the sums of the momenta."""
+DECAY_OF_SQUARES: Final = np.array((0.999, 0.99, 1))[:, np.newaxis, np.newaxis]
+OF_SQUARES: Final = np.array((0.001, 0.01, 1))[:, np.newaxis, np.newaxis]
+"""Weight of the latest squared gradient in the means of Adam and RMSprop, and in the sum of Adagrad."""
+NUM_OPTIMIZERS: Final = 7 + len(MOMENTA)
 NUM_LARGE: Final = 3
 """Number of optimizers, at the end of the list, that nearly compute sums of gradients."""
 NEARER: Final = 4
@@ -60,12 +67,10 @@ class Optimizers:
     """
 
     steps: int = 0
-    momenta: Numbers | float = 0.0
-    mean: Numbers | float = 0.0
-    square: Numbers | float = 0.0
-    quick: Numbers | float = 0.0
-    total: Numbers | float = 0.0
-    slow: Numbers | float = 0.0
+    means: Numbers = attrs.field(factory=lambda: np.zeros_like(OF_GRADIENTS))
+    """Sums of the gradients, with the weights in `OF_GRADIENTS`."""
+    squares: Numbers = attrs.field(factory=lambda: np.zeros_like(OF_SQUARES))
+    """Sums of their squares, with the weights in `OF_SQUARES`."""
 
     def updates(self, gradients: Numbers) -> Numbers:
         """Add the next gradients, and return the directions of the updates.
@@ -77,33 +82,25 @@ class Optimizers:
             Directions of shape (optimizers, series, elements).
         """
         self.steps += 1
-        squares = gradients**2
-        self.momenta = MOMENTA * self.momenta + gradients
-        self.mean = 0.9 * self.mean + 0.1 * gradients
-        self.square = 0.999 * self.square + 0.001 * squares
-        corrected = self.mean / (1 - 0.9**self.steps)
-        size = np.sqrt(self.square / (1 - 0.999**self.steps)) + EPSILON
-        self.quick = 0.99 * self.quick + 0.01 * squares
-        self.total = self.total + squares
-        lion = np.sign(0.9 * self.slow + 0.1 * gradients)
-        self.slow = 0.99 * self.slow + 0.01 * gradients
-        others = (
-            gradients,
-            gradients + MOMENTA[0] * self.momenta[0],
-            corrected / size,
-            gradients / (np.sqrt(self.quick) + EPSILON),
-            gradients / (np.sqrt(self.total) + EPSILON),
-            np.sign(gradients),
-            lion,
-        )
-        return -np.concatenate((others, self.momenta))
+        found = np.empty((NUM_OPTIMIZERS, *gradients.shape))
+        plain, nesterov, adaptive, sign, lion = found[0], found[1], found[2:5], found[5], found[6]
+        np.sign(0.9 * self.means[1] + 0.1 * gradients, out=lion)
+        self.means = DECAY_OF_GRADIENTS * self.means + OF_GRADIENTS * gradients
+        self.squares = DECAY_OF_SQUARES * self.squares + OF_SQUARES * gradients**2
+        mean, momenta = self.means[0], self.means[2:]
+        plain[:] = gradients
+        np.add(gradients, MOMENTA[0] * momenta[0], out=nesterov)
+        adaptive[0] = mean / (1 - 0.9**self.steps)
+        adaptive[1:] = gradients
+        sizes = np.sqrt(self.squares / np.array((1 - 0.999**self.steps, 1, 1))[:, np.newaxis, np.newaxis])
+        adaptive /= sizes + EPSILON
+        np.sign(gradients, out=sign)
+        found[7:] = momenta
+        return np.negative(found, out=found)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Keep only some of the series."""
-        for field in attrs.fields(Optimizers):
-            state = getattr(self, field.name)
-            if isinstance(state, np.ndarray):
-                setattr(self, field.name, state[..., rows, :])
+        self.means, self.squares = self.means[:, rows], self.squares[:, rows]
 
 
 def cosines(change: Numbers, updates: Numbers) -> Numbers:
