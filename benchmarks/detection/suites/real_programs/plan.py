@@ -19,7 +19,8 @@ class Pair(NamedTuple):
         origin: Where the program was published, for example ``"StackOverflow 12345678"``, or what it was written after.
         framework: One of `FRAMEWORKS`.
         causes: Names in `sagemaker_debug_ext.rules.causes.CAUSES` that count as right. The first names the fault best.
-            They were written down before the program was first evaluated, but for six pairs of `BLIND_LATER`.
+            They were written down before the program was first evaluated, but for six pairs of `BLIND_LATER`, one of
+            `BLIND_THIRD`, and ``axes``, which no rule could name then.
     """
 
     name: str
@@ -478,7 +479,8 @@ BLIND_THIRD: Final = [
 
 The author told faults as that of `BLIND_LATER` did, and names of causes were put to all before any was evaluated. By
 the rules of that day, 20 of 24 were found, each by a rule silent on the fix, the right cause first for 15, among three
-for 16, and 4 fixes had an alarm. ``benchmarks/README.md`` names the misses.
+for 16, and 4 fixes had an alarm. ``benchmarks/README.md`` names the misses. Added afterwards were ``axes``, twice, and
+``loss or output`` for the weights of a rare class.
 """
 
 PAIRS: Final = [*KNOWING, *BLIND, *BLIND_LATER, *BLIND_THIRD]
