@@ -11,8 +11,8 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 _DESCRIPTION = (
     "Run an unmodified training script and capture the tensors in its hook configuration file. The environment "
     "variable SMDEBUG_CONFIG_FILE_PATH names this file, which SageMaker jobs have by default; without one, the script "
-    "runs without capture. This file saves all tensors every 20 steps to the folder runs/first: "
-    '{"LocalPath": "runs/first", "HookParameters": {"save_all": "true", "save_interval": "20"}}'
+    "runs without capture. This file saves all tensors every 10 steps to the folder runs/first: "
+    '{"LocalPath": "runs/first", "HookParameters": {"save_all": "true", "save_interval": "10"}}'
 )
 
 
