@@ -95,6 +95,38 @@ def test_values_and_statistics_are_read_once_per_step(make_trial):
     assert trial.reads == ["x", "x"]
 
 
+def test_the_previous_value_is_that_of_the_mode(make_trial):
+    """A step of another mode has no previous value, and neither has the first step of a mode."""
+    steps = {(ModeKeys.TRAIN, 0): {"x": 1}, (ModeKeys.EVAL, 0): {"x": 2}, (ModeKeys.TRAIN, 4): {"x": 3}}
+    views = StepReader(make_trial({key: {"x": np.full(2, tensors["x"])} for key, tensors in steps.items()}))
+    last = views.trial.global_step(ModeKeys.TRAIN, 4)
+    step, value = views.at(last).previous("x", ModeKeys.TRAIN)
+    assert (step, value.tolist()) == (0, [1, 1])
+    step, value = views.at(last).previous("x", ModeKeys.GLOBAL)
+    assert (step, value.tolist()) == (last - 1, [2, 2])
+    assert views.at(last).previous("x", ModeKeys.EVAL) is None
+    assert views.at(0).previous("x", ModeKeys.TRAIN) is None
+
+
+def test_what_depends_on_names_alone_is_computed_once_for_all_steps_with_these_names(make_trial):
+    """Other names and other arguments are computed on their own."""
+    named = []
+
+    def describe(_trial, names, word):
+        named.append(names)
+        return f"{word} {len(names)}"
+
+    views = StepReader(
+        make_trial(
+            {(ModeKeys.TRAIN, step): {"x": np.ones(2)} for step in range(3)}
+            | {(ModeKeys.TRAIN, 3): {"x": np.ones(2), "y": np.ones(2)}}
+        )
+    )
+    assert [views.at(step).of_names(describe, "of") for step in range(4)] == ["of 1"] * 3 + ["of 2"]
+    assert named == [("x",), ("x", "y")]
+    assert views.at(3).of_names(describe, "all") == "all 2"
+
+
 def test_values_beyond_the_kept_bytes_are_read_again(make_trial, monkeypatch):
     """Memory is bounded; results stay the same."""
     monkeypatch.setattr(step_module, "KEPT_BYTES", 31)
