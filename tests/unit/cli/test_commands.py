@@ -210,6 +210,8 @@ class TestRules:
         (["run", "{tmp}/nosuch.py"], "script must be an existing Python file"),
         (["run", "{tmp}"], "script must be an existing Python file"),
         (["run"], "the following arguments are required: SCRIPT\n"),
+        (["run", "--output", "{trial}", __file__], "--output must be a new or empty folder"),
+        (["run", "--every", "5", __file__], "--every needs --output"),
         (["ls", "{tmp}/nowhere"], "no trial at"),
         (["ls", "{trial}", "--regex", "("], "'('"),
         (["ls", "{trial}", "--collection", "gradient"], "did you mean 'gradients'"),

@@ -228,3 +228,24 @@ def test_script_when_it_imports_no_framework_then_says_at_exit_that_nothing_was_
     done = run_captured("train.py")
     assert (done.returncode, done.stdout) == (0, "trained\n")
     assert "no training step was captured: the script imported none of keras, torch, xgboost" in done.stderr
+
+
+@pytest.mark.parametrize(("options", "interval"), [([], "10"), (["--every", "3"], "3")])
+def test_run_when_it_is_given_an_output_folder_then_the_hook_is_told_to_save_all_there(tmp_path, options, interval):
+    """The script keeps options of the same names, and may change its working directory."""
+    write(
+        tmp_path / "train.py",
+        """
+        import os, pathlib, sys
+        print(pathlib.Path(os.environ["SMDEBUG_CONFIG_FILE_PATH"]).read_text().replace("\\n", ""))
+        print(sys.argv[1:])
+        """,
+    )
+    done = run_captured("-o", "runs/first", *options, "train.py", "--output", "model.pt")
+    settings, arguments = done.stdout.splitlines()
+    assert json.loads(settings) == {
+        "LocalPath": str(tmp_path / "runs" / "first"),
+        "HookParameters": {"save_all": "true", "save_interval": interval},
+    }
+    assert arguments == "['--output', 'model.pt']"
+    assert "sagemaker-debug rules run runs/first --recommended" in done.stderr
