@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 OFFERED: Final = ("action_str", "other_trials", "clock")
 """Arguments that are passed to any class that takes them."""
 
+_NEEDS_PROFILE: Final = (
+    "evaluates profiler data, with sagemaker-debug profile show or create_profiler_rule of "
+    "sagemaker_debug_ext.profiler.rules, not a trial"
+)
+
 
 def create_rule(
     rule_name: str,
@@ -85,7 +90,8 @@ def find_rule_class(rule_name: str, source: str | Path | None = None) -> type[Ru
     spec = get_rule_spec(rule_name)
     if spec.rule_class is None:
         names = [spec.name for spec in list_rule_specs() if spec.rule_class]
-        raise SMDebugValueError(f"rule {rule_name!r} runs in SageMaker only; here there are {', '.join(names)}")
+        reason = _NEEDS_PROFILE if spec.kind == "profiler" else "runs in SageMaker only"
+        raise SMDebugValueError(f"rule {rule_name!r} {reason}; rules over trials are {', '.join(names)}")
     return load_rule_class(spec.rule_class)
 
 

@@ -105,7 +105,7 @@ def test_parameters_are_taken_as_text_or_typed(trial):
         ("VanishingGradients", {}, "did you mean 'VanishingGradient'"),
         ("VanishingGradient", {"treshold": 1}, "did you mean 'threshold'"),
         ("VanishingGradient", {"threshold": "small"}, "must be a number"),
-        ("LowGPUUtilization", {}, "runs in SageMaker only"),
+        ("LowGPUUtilization", {}, "evaluates profiler data, with sagemaker-debug profile show"),
         ("ExplodingTensor", {"tensor_regex": "("}, "tensor_regex"),
         ("ExplodingTensor", {"only_nan": "yes"}, "only_nan"),
     ],
