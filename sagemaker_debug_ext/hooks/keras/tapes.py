@@ -96,10 +96,6 @@ class TapeCapture:
         self._is_watching_layers = False
         self._has_told_of_compiled = False
         self._has_told_of_rounding = False
-        for name, pattern in PATTERNS.items():
-            collection = hook.get_collection(name)
-            if pattern not in collection.include_regex:
-                collection.include(pattern)
 
     @property
     def guard(self) -> Callable[..., Any]:
@@ -126,6 +122,10 @@ class TapeCapture:
             kind: Any = type(tape)
             tape.__class__ = _captured_class(kind)
         tape.capture = self
+        for name, pattern in PATTERNS.items():
+            collection = self._hook.get_collection(name)
+            if pattern not in collection.include_regex:
+                collection.include(pattern)
         return tape
 
     def add_model(self, model: Any) -> None:

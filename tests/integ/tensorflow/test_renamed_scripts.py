@@ -152,14 +152,15 @@ def test_custom_collection_when_a_pattern_selects_then_each_tensor_has_values(fo
 
 
 @pytest.mark.parametrize("loop", [train_with_tape, fit])
-def test_weights_when_asked_for_then_come_without_biases(folder, loop):
-    """Losses and metrics are always saved."""
+def test_weights_when_asked_for_then_come_without_biases(folder, loop, caplog):
+    """Losses and metrics are always saved, and no warning says that something is missing."""
     hook = smd.KerasHook(folder, save_config=SaveConfig(save_interval=3), include_collections=[CollectionKeys.WEIGHTS])
     loop(hook)
     trial = smd.create_trial(path=folder)
     assert counts(trial, "weights", "biases", "losses") == {"weights": 2, "biases": 0, "losses": 1}
     assert trial.tensor_names(collection="metrics")
     assert has_training_ended(folder)
+    assert "not everything was saved" not in caplog.text
 
 
 def test_collections_when_given_by_the_file_of_a_job_then_are_those_of_arguments(folder, tmp_path, monkeypatch):
