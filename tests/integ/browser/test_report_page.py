@@ -6,14 +6,16 @@ to the folder in ``REPORT_PICTURES``.
 
 from __future__ import annotations
 
+import io
 import os
 import time
+import unicodedata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.looking import write_report
+from sagemaker_debug_ext.looking import read_report, write_report
 from sagemaker_debug_ext.looking.codes import NAN, ZERO
 from sagemaker_debug_ext.looking.measures import MEASURES
 from sagemaker_debug_ext.looking.page.document import document
@@ -198,15 +200,48 @@ def test_page_when_a_link_leads_to_a_finding_then_it_is_shown(open_page, report)
     playwright.expect(page.locator("#rules h2")).to_be_in_viewport()
 
 
-def test_page_when_printed_then_the_verdict_is_on_the_first_page(open_page, tmp_path):
+def test_page_when_printed_then_the_verdict_is_on_the_first_page_and_all_findings_follow(open_page, report):
     """A PDF of the page is made in the light theme, without the bar of links."""
+    pypdf = pytest.importorskip("pypdf")
     page = open_page("dark")
     content = page.pdf()
-    assert content.startswith(b"%PDF")
     assert len(content) < 2_000_000
+    sheets = [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(content)).pages]
+    first, *others = [" ".join(unicodedata.normalize("NFKC", text).split()) for text in sheets]  # without ligatures
+    for part in ("Not finite", f"gradient/{NAMES[3]}", f"step {BROKEN_AT}", "Try: "):
+        assert part in first
+    rest = " ".join(others).lower()
+    for finding in read_report(report)["findings"]:
+        assert finding["cause"] in rest
+        assert finding["issues"][0]["message"][:20].lower() in rest
     page.emulate_media(media="print")
     playwright.expect(page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
     playwright.expect(page.locator("nav")).to_be_hidden()
+
+
+def test_page_when_walked_by_keyboard_then_each_control_is_reached_and_each_chart_tells_its_numbers(open_page):
+    """Tab goes to all links, buttons, charts and folded parts in their order; below charts of findings are tables."""
+    page = open_page()
+    controls = "a[href], button:not([hidden]), select, summary, svg.chart[data-x], .scrolls, th.sorts"
+    wanted = page.evaluate(
+        """(controls) => {
+          window.wanted = [...document.querySelectorAll(controls)].filter((part) => part.checkVisibility());
+          return wanted.length;
+        }""",
+        controls,
+    )
+    reached = []
+    for _ in range(wanted):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("wanted.indexOf(document.activeElement)"))
+    assert reached == list(range(wanted))
+    for kind in ("heat", "chart:not(.heat)"):
+        chart = page.locator(f"section.finding svg.{kind}[data-x]").first
+        chart.focus()
+        page.keyboard.press("ArrowRight")
+        playwright.expect(chart.locator("xpath=..").locator(".readout")).to_contain_text("step")
+    num_charts = page.locator("section.finding svg.chart[data-x]").count()
+    assert page.locator("section.finding summary", has_text="as table").count() == num_charts
 
 
 def test_brackets_when_pressed_in_a_heat_map_then_find_the_few_odd_cells_among_millions(browser, tmp_path):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 import time
 from pathlib import Path
 
@@ -13,7 +19,7 @@ import pytest
 
 from sagemaker_debug_ext.looking.live.board import Board
 from sagemaker_debug_ext.looking.live.rule_choice import RuleChoice
-from sagemaker_debug_ext.testing.trials import write_trial
+from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -84,6 +90,45 @@ def test_terminal_when_keys_are_pressed_then_the_screens(board):
         assert app.return_code == 0
 
     asyncio.run(walk())
+
+
+def test_terminal_when_a_step_comes_then_80_by_24_are_repainted_in_less_than_30_kb(tmp_path):
+    """The real program in a terminal as ssh gives one; the second step has colours that were not there before."""
+    trial = SmallTrial(tmp_path / "job")
+    random = np.random.RandomState(0)
+
+    def write(step):
+        names = [f"gradient/layer{number}.weight" for number in range(40)]
+        gradients = {name: np.full(3, np.nan) if step == 9 else random.lognormal(0, 2, 3) for name in names}
+        trial.write(ModeKeys.TRAIN, step, {"CrossEntropyLoss_output_0": np.float32(1 / (1 + step)), **gradients})
+
+    for step in range(8):
+        write(step)
+    terminal, end = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [sys.executable, "-m", "sagemaker_debug_ext.cli.main", "watch", "--terminal", "--no-rules"]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "COLUMNS": "80", "LINES": "24"}
+    process = subprocess.Popen(
+        [*command, str(tmp_path / "job")], stdin=end, stdout=end, stderr=end, env=environment, start_new_session=True
+    )
+    os.close(end)  # reading fails when the program has ended
+    try:
+
+        def read_until(text):
+            painted = b""
+            while text not in painted:
+                painted += os.read(terminal, 65536)
+            return painted
+
+        read_until(b"step 7")
+        write(8)
+        assert len(read_until(b"step 8")) <= 30_000
+        write(9)
+        assert len(read_until(b"step 9")) <= 30_000
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
 
 
 def test_terminal_when_all_has_ended_then_it_may_end_by_itself(board):
