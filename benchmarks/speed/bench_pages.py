@@ -2,8 +2,9 @@
 
     python benchmarks/speed/bench_pages.py              # needs playwright, uvicorn and a Chromium; CHROMIUM may name it
     python benchmarks/speed/bench_pages.py --only hour
+    python benchmarks/speed/bench_pages.py --only training      # needs torch
 
-Prints each figure with its target, and whether it is met. Takes about six minutes. Frames are those of software
+Prints each figure with its target, and whether it is met. Takes about seven minutes. Frames are those of software
 rendering. The hour of watching is 7,200 steps, as an hour has them at 2 steps/s, written as fast as the server reads.
 """
 
@@ -319,6 +320,43 @@ def child_hour(folder):
     return samples
 
 
+def child_training(folder):
+    """Return the median time of a step in each of several blocks, alone and while a page is served, in turn."""
+    import torch
+    from torch import nn
+
+    import sagemaker_debug_ext.pytorch as smd
+
+    torch.set_num_threads(1)
+    model = nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(256, 256), nn.ReLU())))
+    loss_of, optimizer = nn.MSELoss(), torch.optim.SGD(model.parameters(), 1e-3)
+    collections = ["weights", "gradients", "losses"]
+    hook = smd.Hook(folder, save_config=smd.SaveConfig(save_interval=1), include_collections=collections)
+    hook.register_module(model)
+    hook.register_loss(loss_of)
+
+    def block(count=150):
+        times = []
+        for _ in range(count):
+            x = torch.randn(32, 256)
+            with Timer() as timer:
+                optimizer.zero_grad()
+                loss_of(model(x), x).backward()
+                optimizer.step()
+            times.append(1e3 * timer.seconds)
+        return statistics.median(times)
+
+    block(20)
+    alone, served = [], []
+    for _ in range(5):
+        alone.append(block())
+        with serving(folder):
+            time.sleep(3)  # what was there before is read
+            served.append(block())
+    hook.close()
+    return alone, served
+
+
 # --- all -------------------------------------------------------------------------------------------------------------
 
 CHILDREN = {
@@ -327,6 +365,7 @@ CHILDREN = {
     "live": child_live,
     "write": child_write,
     "hour": child_hour,
+    "training": child_training,
 }
 LIVE = {
     "50 tensors, 1,000 steps before": ((50, 1_000, 2, 10), (60, 150)),
@@ -379,6 +418,12 @@ def hour_rows(options):
         yield at_most(f"hour: {name}, growth since 1,200 steps (%)", growth[-1], 10)
 
 
+def training_rows(options):
+    for label, times in zip(("alone", "while a page is served"), run(options, "training"), strict=True):
+        yield at_most(f"training: a step {label}, median of blocks (ms)", statistics.median(times), None)
+        yield at_most(f"training: a step {label}, slowest block (ms)", max(times), None)
+
+
 def page_rows(options, kind):
     for key, (value, target) in run(options, kind).items():
         yield at_most(f"{kind}: {key}", value, target)
@@ -389,6 +434,7 @@ PARTS_OF_ALL = {
     "tags": lambda options: page_rows(options, "tags"),
     "live": live_rows,
     "hour": hour_rows,
+    "training": training_rows,
 }
 
 
