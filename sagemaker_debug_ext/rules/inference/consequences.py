@@ -7,15 +7,19 @@ others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
 
+from sagemaker_debug_ext.rules.extra.layers.activation_collapse import SINCE_FIRST
 from sagemaker_debug_ext.rules.issue import Issue
 
 GROWTH: Final = frozenset({"GradientOutlier", "LossDivergence", "LossSpike"})
 """Rules that find values that have grown, which affect the next step."""
+NON_FINITE: Final = frozenset({"NonFiniteOrigin", "ExplodingTensor"})
+"""Rules that find NaN and infinity, which the loss and gradients then have as well."""
 COLLAPSE: Final = frozenset({"ActivationCollapse", "DeadRelu"})
 """Rules that find units that give the same answer to everything."""
 AS_BUILT: Final = frozenset({"InputScale", "LossInputMismatch"})
@@ -42,21 +46,31 @@ class Consequence:
         rule: Rule that finds the sign.
         of: Rules that find what it can follow from.
         text: Text that the message of the sign must contain.
-        is_later: Whether it follows only from issues at earlier steps; otherwise, from those at any step.
+        unless: Text that the message must not contain; empty for none.
+        lag: Minimum number of steps from an issue to the sign.
+        is_non_finite: Whether the value of the sign must be NaN or infinite.
     """
 
     rule: str
     of: frozenset[str]
     text: str = ""
-    is_later: bool = True
+    unless: str = ""
+    lag: float = 1
+    is_non_finite: bool = False
 
     def explains(self, issue: Issue, first_steps: Mapping[str, int]) -> bool:
         """Return whether an issue can follow from issues of rules, given the first step of each of them."""
-        if issue.rule != self.rule or self.text not in issue.message:
+        if issue.rule != self.rule or self.text not in issue.message or (self.unless and self.unless in issue.message):
             return False
-        return any(step < issue.step or not self.is_later for rule, step in first_steps.items() if rule in self.of)
+        if self.is_non_finite and (issue.value is None or math.isfinite(issue.value)):
+            return False
+        return any(step + self.lag <= issue.step for rule, step in first_steps.items() if rule in self.of)
 
 
+ANY_STEP: Final = -math.inf
+"""Lag of what can follow from issues that are reported later."""
+ONE_CLASS: Final = "The model predicts class"
+"""Text of a model that predicts one class although the labels differ."""
 ZERO_GRADIENT: Final = "its gradient is 0"
 """Text of parameters whose gradient is 0, as those before units that give the same answer to everything."""
 
@@ -64,10 +78,13 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("FrozenParameters", GROWTH | COLLAPSE, text=ZERO_GRADIENT),
     Consequence("DeadRelu", GROWTH),
     Consequence("ActivationCollapse", GROWTH),
+    Consequence("ActivationCollapse", frozenset({"DeadRelu"}), unless=SINCE_FIRST),
     Consequence("SaturatedActivation", GROWTH),
-    Consequence("InitialLoss", AS_BUILT, is_later=False),
+    Consequence("InitialLoss", AS_BUILT, lag=ANY_STEP),
     Consequence("LearningRateTooLow", GROWTH | COLLAPSE),
-    *(Consequence(rule, FAULTS, is_later=False) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill")),
+    *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),
+    *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill")),
+    Consequence("PredictionCollapse", FAULTS, text=ONE_CLASS, lag=ANY_STEP),
 )
 """All consequences in the model."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graphlib
+import math
 
 import pytest
 from hypothesis import given
@@ -11,12 +12,20 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import Issue
 from sagemaker_debug_ext.rules.causes import likely_causes
-from sagemaker_debug_ext.rules.inference.consequences import CONSEQUENCES, ZERO_GRADIENT, first_steps, follows
+from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT
+from sagemaker_debug_ext.rules.inference.consequences import (
+    CONSEQUENCES,
+    ONE_CLASS,
+    ZERO_GRADIENT,
+    first_steps,
+    follows,
+)
 
 ISSUES = st.builds(
     Issue,
     rule=st.sampled_from(sorted({row.rule for row in CONSEQUENCES}.union(*(row.of for row in CONSEQUENCES)))),
     step=st.integers(0, 20),
+    value=st.sampled_from([None, 9.0, math.inf]),
     message=st.sampled_from(["", ZERO_GRADIENT]),
 )
 
@@ -51,12 +60,27 @@ def test_no_sign_follows_from_itself():
         ("LearningRateTooLow", "", 5, "LossDivergence", 7, False),
         ("NoSkill", "", 140, "LearningRateTooHigh", 140, True),
         ("NoSkill", "", 140, "Overfit", 3, False),
+        ("ActivationCollapse", "", 67, "DeadRelu", 60, True),
+        ("ActivationCollapse", "", 60, "DeadRelu", 67, False),
+        ("ActivationCollapse", CUT, 67, "DeadRelu", 60, False),
+        ("PredictionCollapse", f"{ONE_CLASS} 1 for nearly all samples", 119, "DeadRelu", 60, True),
+        ("PredictionCollapse", "Labels come sorted", 119, "DeadRelu", 60, False),
     ],
 )
 def test_sign_when_another_came_before_then_may_follow_from_it(rule, text, step, other, other_step, expected):
     """Time decides, and for what is there as built it does not matter when it was reported."""
     issue = Issue(rule=rule, step=step, message=text)
     assert follows(issue, first_steps([issue, Issue(rule=other, step=other_step)])) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "expected"), [(math.inf, 70, True), (math.inf, 69, False), (9.0, 70, False), (None, 70, False)]
+)
+def test_loss_that_jumps_when_it_is_nan_then_may_follow_from_the_first_nan(value, step, expected):
+    """It does so within the step; a loss that jumps to a number does not."""
+    issues = [Issue(rule="NonFiniteOrigin", step=70), Issue(rule="LossSpike", step=step, value=value)]
+    causes = {cause.name: cause.may_follow for cause in likely_causes(issues)}
+    assert causes["learning rate too high"] is expected
 
 
 def test_causes_when_units_died_of_an_update_then_the_update_comes_first():
