@@ -19,6 +19,8 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_o
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
+SINCE_FIRST: Final = "since the first step"
+"""Text of units that have never varied."""
 ACTIVATION: Final = re.compile(r"re_?lu|activation|tanh|sigmoid", re.IGNORECASE)
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))

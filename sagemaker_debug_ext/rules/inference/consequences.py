@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.rules.extra.layers.activation_collapse import SINCE_FIRST
+from sagemaker_debug_ext.rules.inference.activations import SINCE_FIRST
 from sagemaker_debug_ext.rules.issue import Issue
 
 GROWTH: Final = frozenset({"GradientOutlier", "LossDivergence", "LossSpike"})

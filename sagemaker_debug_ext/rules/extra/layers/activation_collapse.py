@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.activations import SINCE_FIRST
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import (
@@ -35,7 +36,6 @@ SILENT: Final = 1e-8
 ROUNDING: Final = 1e-6
 """Variation of values that are equal up to the order of summation."""
 IS_FLAT: Final = "has no weights and maps different inputs to the same output"
-SINCE_FIRST: Final = "since the first step"
 WAS_FLAT: Final = f"{IS_FLAT}, {SINCE_FIRST}"
 CUT: Final = f"gets the same input for every sample, {SINCE_FIRST}, although the samples differ"
 """Message parts on the place where outputs became equal, if it is known."""
