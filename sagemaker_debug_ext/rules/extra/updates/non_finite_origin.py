@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import attrs
+
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule
 from sagemaker_debug_ext.rules.inference.statistics import find_counter
 from sagemaker_debug_ext.rules.issue import Issue
@@ -14,8 +16,9 @@ from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
-from sagemaker_debug_ext.vocabulary import ModeKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
+WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 ALL_BUT_TREES: Final = Selection(patterns=("^(?!trees/)",))
 
 
@@ -27,7 +30,8 @@ class NonFiniteOrigin(TensorRule):
     after the update and come last.
 
     The rule fires at a step with values that are not finite, as in ExplodingTensor. It names the first such tensor in
-    that order, and the last finite tensor before it: the error occurred between the two.
+    that order, and the last finite tensor before it: the error occurred between the two. The advice names both, and
+    depends on whether the first is a weight.
 
     Parameters:
         collection_names: Collections whose tensors are checked, as a list or separated by commas.
@@ -78,10 +82,23 @@ class NonFiniteOrigin(TensorRule):
         before = f", {ordered[position - 1]!r} before it is finite" if position else ""
         number = f"{len(names)} of the {len(measurements)} tensors of the step have such values"
         message = f"{self.describe(names, first)}{before}; {number}."
-        return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
+        issue = self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)
+        return [attrs.evolve(issue, advice=_advice(view, names[0], ordered[position - 1] if position else None))]
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Values that are not finite begin in {names[0]!r}: {first.value} of its elements are NaN or infinite"
+
+
+def _advice(view: StepView, first: str, before: str | None) -> str:
+    """Return what to try, given the first tensor that is not finite and the last finite one before it, if any."""
+    if first in view.selected(WEIGHTS):
+        return f"{first!r} is a parameter: look for an update that was too large, or for code that sets it."
+    if before is None:
+        return f"Nothing was saved before {first!r}: check the data, and save more of what it is computed from."
+    return (
+        f"Inspect the operation between {before!r}, the last finite tensor, and {first!r}, the first that is not: "
+        "a division by zero, a logarithm or root of 0, an exponential, or values beyond half precision."
+    )
 
 
 def _place(view: StepView, name: str) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import attrs
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -79,8 +83,18 @@ class ReplicaDivergence(TensorRule):
         limit: float = self.parameters["threshold"]
         return Measurement(apart[worst], fires=apart[worst] > limit, threshold=limit, severity=apart[worst], text=worst)
 
+    def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
+        """Return the issue, whose worker is the one that is furthest from the first."""
+        return [
+            attrs.evolve(issue, worker=measurements[issue.tensors[0]].text)
+            for issue in super().issues_of(view, measurements)
+        ]
+
     def describe(self, names: Sequence[str], first: Measurement) -> str:
+        if first.value == math.inf:
+            return f"{first.text} has weights of another shape than the first worker in {describe_tensors(names)}."
+        percent, limit = 100 * (first.value or 0), 100 * (first.threshold or 0)
         return (
-            f"Workers have different weights in {describe_tensors(names)}: {first.text} is {first.value:.3g} of the "
-            f"norm away from the first worker, more than {first.threshold:g}."
+            f"The weights of {first.text} differ from those of the first worker by {percent:.3g} % of their norm in "
+            f"{describe_tensors(names)} (at most {limit:.3g} % allowed)."
         )

@@ -15,6 +15,20 @@ def test_the_first_tensor_in_the_order_of_saving_is_named(run_rule):
     (issue,) = run_rule("NonFiniteOrigin", {(TRAIN, 0): tensors})
     assert issue.tensors == ("m_output", "a_output")
     assert "'z_output' before it is finite" in issue.message
+    assert "between 'z_output', the last finite tensor, and 'm_output'" in issue.advice
+
+
+@pytest.mark.parametrize(
+    ("tensors", "expected"),
+    [
+        ({"a": np.ones(2), "w_weight": np.array([np.nan])}, "'w_weight' is a parameter"),
+        ({"x_input": np.array([np.nan]), "a": np.ones(2)}, "Nothing was saved before 'x_input'"),
+    ],
+)
+def test_advice_when_the_first_is_a_weight_or_the_first_of_all_then_it_says_so(run_rule, tensors, expected):
+    """There is no operation to inspect between two tensors."""
+    (issue,) = run_rule("NonFiniteOrigin", {(TRAIN, 0): tensors})
+    assert expected in issue.advice
 
 
 def test_finite_values_do_not_fire(run_rule):

@@ -19,6 +19,9 @@ def test_weights_of_workers_must_agree(tmp_path, run_rule, factor, fires):
     job.end()
     issues = run_rule("ReplicaDivergence", create_trial(str(tmp_path / "job")))
     assert bool(issues) == fires
+    for issue in issues:
+        assert issue.worker == "worker_1"
+        assert "weights of worker_1 differ from those of the first worker by 1 %" in issue.message
     assert run_rule("ReplicaDivergence", steps_with("w_weight", [np.ones(3)])) == []
 
 
@@ -30,3 +33,4 @@ def test_shapes_when_different_between_workers_then_fire(tmp_path, run_rule):
     job.end()
     (issue,) = run_rule("ReplicaDivergence", create_trial(str(tmp_path)))
     assert (issue.value, issue.tensors) == (np.inf, ("w_weight",))
+    assert "worker_1 has weights of another shape" in issue.message
