@@ -12,6 +12,7 @@ import attrs
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.baseline import error_of
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
 from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -80,7 +81,8 @@ class LossDirection(BuiltinRule):
     fires if it has fallen to a tenth, and predictions differ between samples by less than half as much as at first. The
     difference must have halved both in absolute terms and relative to the size of the predictions.
 
-    Targets that have been the same number for all samples so far say nothing about errors: losses that need no targets,
+    Errors follow targets that grow, as those of an agent that learns to act, so these are not compared. Targets that
+    have been the same number for all samples so far say nothing about errors: losses that need no targets,
     such as those of triplets, are given zeros.
 
     Parameters:
@@ -103,6 +105,7 @@ class LossDirection(BuiltinRule):
         self._courses: dict[str, _Course] = {}
         self._contents: dict[str, _Content] = {}
         self._extremes: dict[str, tuple[float, float]] = {}
+        self._moving = MovingTargets()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (TensorRequirement("inputs of losses", INPUTS),)
@@ -114,6 +117,7 @@ class LossDirection(BuiltinRule):
         window: int = self.parameters["window"]
         limit: float = self.parameters["factor"]
         was_evaluated = False
+        self._moving.observe(view)
         for loss in observed_losses(view):
             error = error_of(loss) if self._has_real_targets(loss) else None
             if error is None:
@@ -136,7 +140,7 @@ class LossDirection(BuiltinRule):
             was_evaluated = True
             times = statistics.fmean(course.errors) / course.first_error
             latest = statistics.fmean(course.losses)
-            if times > limit and latest < course.first_loss:
+            if times > limit and latest < course.first_loss and not self._moving.are_there():
                 text = (
                     f"{loss.name!r} rewards the wrong direction: it fell from {course.first_loss:.4g} to {latest:.4g}, "
                     f"while the error of the predictions became {times:.3g} times as large."

@@ -67,3 +67,19 @@ def test_targets_that_are_all_the_same_say_nothing(run_rule, last, fires):
     targets[-1] = last
     steps = steps_of(loss_tensors(targets + step, targets, loss=5.0 - step, name="MSELoss") for step in range(1, 5 + 5))
     assert bool(run_rule("LossDirection", steps)) == fires
+
+
+@pytest.mark.parametrize(("growth", "fires"), [(1.0, True), (1.2, False)])
+def test_errors_that_grow_with_their_targets_do_not_fire(run_rule, growth, fires):
+    """The returns of an agent that learns to act grow, and errors in a few of them grow with them."""
+    targets = np.linspace(1, 2, 10)[:, None]
+    steps = steps_of(
+        loss_tensors(
+            growth**step * targets - (0.1 + 0.02 * step),
+            growth**step * targets,
+            loss=1 / (1 + step),
+            name="SmoothL1Loss",
+        )
+        for step in range(40)
+    )
+    assert any(step >= 20 for step in fired_at(run_rule("LossDirection", steps))) == fires
