@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -62,7 +63,7 @@ class EvaluationOverlap(TensorRule):
     An evaluation counts once training goes on after it, because decisions about the training may follow from it. An
     evaluation at the end, as of the error on the training data, does not fire. Neither does one of the batch of the
     training step before or after it, or one of all training data beside new samples, both of which show how training
-    proceeds.
+    proceeds, nor one of all training data before training goes on with others, as after a pretraining.
 
     Samples of integers, such as short sentences, may be equal by chance. Training batches contain each sample once, so
     equal samples within them show how likely that is. If there are any, the rule fires only if the percentage beyond
@@ -150,6 +151,9 @@ class EvaluationOverlap(TensorRule):
         batch = set(following)
         waiting = [samples for samples in self._waiting.pop(name, ()) if not batch.issuperset(samples)]
         if not (waiting and trained):
+            return None
+        covered = len(trained.intersection(itertools.chain.from_iterable(waiting)))
+        if trained.isdisjoint(batch) and covered >= NEARLY_ALL * len(trained):  # training goes on with other data
             return None
         for samples in waiting:
             if len(evaluated) < MAX_KEPT:

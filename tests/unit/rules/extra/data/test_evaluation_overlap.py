@@ -99,3 +99,13 @@ def test_all_training_data_may_be_evaluated_beside_new_ones(run_rule, num_known,
     steps |= steps_of(({"Net_input_0": part} for part in np.array_split(evaluated, 4)), EVAL)
     steps[TRAIN, 4] = {"Net_input_0": known[-10:]}
     assert bool(run_rule("EvaluationOverlap", steps)) == fires
+
+
+@pytest.mark.parametrize(("next_batch", "fires"), [("other data", False), ("the same data", True)])
+def test_all_training_data_may_be_evaluated_before_training_goes_on_with_others(run_rule, next_batch, fires):
+    """The accuracy after a pretraining says nothing about the training that follows."""
+    data, others = np.random.default_rng(0).normal(size=(2, 80, 6))
+    steps = {(TRAIN, 0): {"Net_input_0": data[:40]}, (TRAIN, 1): {"Net_input_0": data[40:]}}
+    steps[EVAL, 0] = {"Net_input_0": data}
+    steps[TRAIN, 2] = {"Net_input_0": {"other data": others, "the same data": data[::2]}[next_batch]}
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires
