@@ -14,6 +14,7 @@ import pytest
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.config.job_spec import ActionOptions, JobSpec, WatchOptions
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.format.keys import program_key
 from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial
 from sagemaker_debug_ext.watch import lease, program
 from sagemaker_debug_ext.watch.status import WatchStatus
@@ -60,6 +61,9 @@ class Job:
         self._steps, self._second_worker = scene.steps, scene.second_worker
         workers = ("worker_0",) if scene.second_worker is None else ("worker_0", "worker_1")
         self._trial = SmallTrial(self.spec.trial_location(self.name), workers)
+        if scene.program is not None:
+            trial = open_backend(self.spec.trial_location(self.name))
+            trial.write(program_key("worker_0"), scene.program.to_json().encode())
         self.num_written = 0
 
     def write(self, num_steps=None):
