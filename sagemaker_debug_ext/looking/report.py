@@ -109,7 +109,7 @@ def tell_story(
 
     Example:
         >>> print(tell_story([trial]).headline)
-        Learning rate too high in net.fc1.weight: update / weight left its usual range at step 310, found at step 340.
+        Learning rate too high in net.fc1.weight: from step 310 on, found at step 340.
     """
     return tell(read_material(trials, rules, options))
 

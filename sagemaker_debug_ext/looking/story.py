@@ -61,8 +61,8 @@ class Onset:
     Args:
         measure: The measure, in words.
         tensor: The tensor.
-        step: The step at which the value left its usual range; None if it is unusual from the first step on, or if the
-            step is unknown.
+        step: The step at which the value left its usual range, or, for rules that evaluate each step on its own, met
+            the condition; None if it is unusual from the first step on.
         text: The onset as a clause.
     """
 

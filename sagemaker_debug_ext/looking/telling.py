@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.catalog.collection_needs import EVERYTHING, get_rule_feed
 from sagemaker_debug_ext.looking.evidence import RuleEvidence, evidence_of
 from sagemaker_debug_ext.looking.material import Material, Verdict
@@ -31,6 +34,7 @@ from sagemaker_debug_ext.looking.story import (
     TrialFacts,
 )
 from sagemaker_debug_ext.rules.causes import LikelyCause, likely_causes
+from sagemaker_debug_ext.rules.factory.creation import find_rule_class
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.trials.following import JobState
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -50,8 +54,16 @@ _FEW_STEPS: Final = 8
 _FIRST_TENSORS: Final = 4
 """Number of tensors that stand for a finding: of the first, such as the input of a layer, there may be no measure."""
 
+_MAX_MESSAGE: Final = 600
+"""Limit of the characters of a message of a rule; names in it may be long."""
+
 _ALIKE: Final = 4.0
 """Largest factor between values that are told to be the same from the first step on."""
+
+_SUDDEN: Final = frozenset(
+    {"replicas", "not finite", "dead units", "initialisation", "learning rate too high", "exploding gradients"}
+)
+"""Causes that, after a sound beginning, something has brought about at one step."""
 
 _USUAL_NAME: Final = "debug-output"
 
@@ -133,6 +145,7 @@ def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
     tensors = list(dict.fromkeys(name for issue in (first, *direct, *cause.issues) for name in issue.tensors))
     shown = evidence_of(first.rule)
     by_step = sorted(cause.issues, key=lambda issue: issue.step)
+    onset = _onset(material, shown, tensors, first.step) or _onset_by_rule(material, first)
     return Finding(
         trial=number,
         cause=cause.name,
@@ -142,10 +155,10 @@ def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
         num_tensors=len(tensors),
         workers=tuple(sorted({issue.worker for issue in cause.issues if issue.worker})),
         found_at=first.step,
-        onset=_onset(material, shown, tensors, first.step),
+        onset=onset,
         rules=cause.rules,
         evidence=tuple(_evidence(material, shown, tensors)),
-        advice=first.advice,
+        advice=_advice(material, cause, first, onset),
         issues=tuple(by_step[:MAX_SHOWN]),
         num_issues=len(cause.issues),
         may_follow=cause.may_follow,
@@ -208,6 +221,33 @@ def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], foun
     return None
 
 
+def _onset_by_rule(material: Material, first: Issue) -> Onset | None:
+    """Return the onset of the first issue of a rule that evaluates each step on its own; None for other rules."""
+    runs_here = any(spec.name == first.rule and spec.rule_class for spec in list_rule_specs("debugger"))
+    if not first.tensors or not runs_here or not find_rule_class(first.rule).is_stateless:
+        return None
+    name = first.tensors[0]
+    if not material.trial.has_tensor(name) or material.trial.tensor(name).steps()[0] >= first.step:
+        return None
+    text = f"{first.rule} found nothing before step {as_step(first.step)}"
+    return Onset(measure="what the rule evaluates", tensor=name, step=first.step, text=text)
+
+
+def _advice(material: Material, cause: LikelyCause, first: Issue, onset: Onset | None) -> str:
+    """Return what to try; if training was sound before, first of all to look for what changed then."""
+    if not first.advice or onset is None or onset.step is None or cause.name not in _SUDDEN:
+        return first.advice
+    if bisect_left(material.trial.steps(), onset.step) < _FEW_STEPS:
+        return first.advice
+    question = (
+        f"Sound until step {as_step(onset.step)}: look for what changes there, such as the learning rate, the data, or "
+        "code that sets weights."
+    )
+    if first.rule == "NonFiniteOrigin":  # its advice names the place to look at
+        return f"{first.advice} {question}"
+    return f"{question} If nothing does: {first.advice[0].lower()}{first.advice[1:]}"
+
+
 def _is_steady(values: Floats) -> bool:
     """Return whether values are all zero, or few and alike; NaN and infinity are like nothing."""
     if not values.any():
@@ -224,6 +264,10 @@ def _evaluated_series(
     if grid is not None:
         for tensor in matching_rows(material, grid, tensors)[:1]:
             yield (grid.measure.title, tensor, *grid.series(tensor))
+    elif shown.first == "curves":
+        for curve in material.curves:
+            if curve.name in tensors[:1]:
+                yield ("value", curve.name, curve.steps, curve.values)
     elif shown.first == "loss":
         losses = [curve for curve in material.curves if curve.is_loss]
         named = [curve for curve in losses if curve.name in tensors] or losses
@@ -360,20 +404,53 @@ def _verdict(
 def finding_sentence(finding: Finding) -> Sentence:
     """Return cause, place and time of a finding in a sentence without its full stop."""
     parts: list[str | Part] = [Part(finding.cause[:1].upper() + finding.cause[1:], "cause")]
+    if is_of_workers(finding) and finding.workers:
+        parts += [" of ", Part(", ".join(finding.workers[:_FIRST_TENSORS]), "worker")]
     if finding.tensors:
         parts += [" in ", Part(finding.tensors[0], "tensor")]
         if finding.num_tensors > 1:
-            parts.append(f" and {_count(finding.num_tensors - 1, 'other')}")
+            then = ", then in" if finding.rules[0] == "NonFiniteOrigin" else " and"
+            parts.append(f"{then} {_count(finding.num_tensors - 1, 'other')}")
     found = f"step {as_step(finding.found_at)}"
     onset = finding.onset
-    if onset is not None and onset.step is not None and onset.step < finding.found_at:
-        left = f": {onset.measure} left its usual range at "
-        parts += [left, Part(f"step {as_step(onset.step)}", "step"), ", found at ", found]
-    elif onset is not None and onset.step is None:
-        parts += [", ", Part(onset.text, "step"), ", found at ", found]
-    else:
-        parts += [": found at ", Part(found, "step")]
-    return Sentence.of(*parts)
+    if onset is None:
+        return Sentence.of(*parts, ": found at ", Part(found, "step"))
+    since = "the first step" if onset.step is None else f"step {as_step(onset.step)}"
+    parts += [": from ", Part(since, "step"), " on"]
+    return Sentence.of(*parts, *(() if onset.step == finding.found_at else (f", found at {found}",)))
+
+
+def is_of_workers(finding: Finding) -> bool:
+    """Return whether a finding is about workers that differ."""
+    return any(evidence.subject == "ranks" for evidence in finding.evidence[:1])
+
+
+def in_numbers(finding: Finding) -> str:
+    """Return the message of the first issue of the most direct rule."""
+    direct = (issue.message for issue in finding.issues if issue.rule == finding.rules[0])
+    return next(direct, finding.issues[0].message)[:_MAX_MESSAGE]
+
+
+def related_findings(findings: Sequence[Finding], most: int) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Yield titles of findings beside the first, and for each title numbers from 1 and names of the findings.
+
+    What may follow from the first, or came later, is named by what was observed instead of by a possible cause.
+
+    Args:
+        findings: The findings of a trial.
+        most: Highest number of findings to name.
+    """
+    titles: dict[str, list[tuple[int, str]]] = {"Also possible": [], "Found later": [], "May follow from it": []}
+    for number, finding in list(enumerate(findings, 1))[1 : most + 1]:
+        at = f"step {as_step(finding.found_at)}"
+        sign = re.sub("(?<=[a-z])(?=[A-Z])", " ", finding.rules[0]).lower()
+        if finding.may_follow:
+            titles["May follow from it"].append((number, f"{sign} ({at})"))
+        elif finding.found_at > findings[0].found_at:
+            titles["Found later"].append((number, f"{sign} ({at})"))
+        else:
+            titles["Also possible"].append((number, f"{finding.cause} ({at})"))
+    return ((title, named) for title, named in titles.items() if named)
 
 
 def _count(number: int, what: str) -> str:

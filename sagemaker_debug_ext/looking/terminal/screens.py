@@ -12,7 +12,7 @@ from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.names import shared_path
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.story import Finding, RuleState
-from sagemaker_debug_ext.looking.telling import finding_sentence
+from sagemaker_debug_ext.looking.telling import finding_sentence, related_findings
 from sagemaker_debug_ext.looking.terminal.drawing import (
     Line,
     Span,
@@ -179,13 +179,8 @@ def _headline(snapshot: Snapshot, view: View, first: Finding | None) -> list[Lin
     lines = wrapped(f"✖ {finding_sentence(first)}.", width, "bad", most=3)
     if first.advice:
         lines += wrapped(f"Try: {first.advice}", width, most=2)
-    others = snapshot.story.findings_of(view.trial)[1:4]
-    for title, may_follow in (("Also possible", False), ("May follow from it", True)):
-        named = [
-            f"{other.cause} (step {as_step(other.found_at)})" for other in others if other.may_follow is may_follow
-        ]
-        if named:
-            lines += wrapped(f"{title}: {', '.join(named)}", width, "quiet", most=1)
+    for title, named in related_findings(snapshot.story.findings_of(view.trial), 3):
+        lines += wrapped(f"{title}: {', '.join(name for _, name in named)}", width, "quiet", most=1)
     return lines
 
 

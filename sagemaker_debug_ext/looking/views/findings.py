@@ -11,7 +11,7 @@ from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import Line, line_chart, table
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.story import Finding, Sentence
-from sagemaker_debug_ext.looking.telling import finding_sentence
+from sagemaker_debug_ext.looking.telling import finding_sentence, in_numbers
 from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.data import confusion_table
 from sagemaker_debug_ext.looking.views.grid_tables import grid_table
@@ -51,6 +51,7 @@ def _finding(content: Content, number: int, place: int, finding: Finding) -> Ele
     is_headline = content.is_whole and number == content.worst and place == 1
     inner: list[Child] = [
         None if is_headline else _in_words(finding),
+        _meaning(finding),
         _charts(content, number, finding) if place <= _MAX_FINDINGS else None,
         _issues(finding),
         _about(finding),
@@ -61,15 +62,14 @@ def _finding(content: Content, number: int, place: int, finding: Finding) -> Ele
 def _in_words(finding: Finding) -> Child:
     return [
         sentence(Sentence.of(*finding_sentence(finding).parts, ".")),
-        element(
-            "p",
-            finding.meaning[:1].upper() + finding.meaning[1:],
-            ". Rules that agree: ",
-            ", ".join(finding.rules),
-            ".",
-        ),
+        element("p", in_numbers(finding)),
         element("p", element("strong", "Try: "), finding.advice, class_="advice") if finding.advice else None,
     ]
+
+
+def _meaning(finding: Finding) -> Element:
+    meaning = f"{finding.meaning[:1].upper()}{finding.meaning[1:]}"
+    return element("p", f"{meaning}. Rules that agree: {', '.join(finding.rules)}.")
 
 
 def _charts(content: Content, number: int, finding: Finding) -> Element:

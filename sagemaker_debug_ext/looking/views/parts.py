@@ -108,8 +108,9 @@ def marks_of(findings: Sequence[Finding]) -> list[Mark]:
     for number, finding in enumerate(findings, 1):
         onset = finding.onset.step if finding.onset else None
         if onset is not None and onset != finding.found_at:
-            marks.append(Mark(onset, f"{_circled(number)} since {as_step(onset)}", "onset"))
-        marks.append(Mark(finding.found_at, f"{_circled(number)} found {as_step(finding.found_at)}", "found"))
+            marks.append(Mark(onset, f"{_circled(number)} from {as_step(onset)}", "onset"))
+        word = "from" if onset == finding.found_at else "found"
+        marks.append(Mark(finding.found_at, f"{_circled(number)} {word} {as_step(finding.found_at)}", "found"))
     return marks
 
 

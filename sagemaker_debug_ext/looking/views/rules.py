@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.looking.numbers import as_bytes, as_step
@@ -42,7 +44,16 @@ def rules_view(content: Content) -> Element:
             )
         else:
             inner.append(element("p", "No rule was run.", class_="quiet"))
-    return element("section", element("h2", "Rules"), inner, id="rules")
+    return element("section", element("h2", "Rules"), _counts(content.story.rules), inner, id="rules")
+
+
+def _counts(rules: Sequence[RuleLine]) -> Element | None:
+    """Return how many rules had what they need, in a sentence; None without rules."""
+    states = Counter(rule.state for rule in rules)
+    parts = [f"{states['found'] + states['nothing found']} rules evaluated, {states['found']} found something"]
+    parts += [f"{states['lacks tensors']} more would need tensors that were not saved"] * bool(states["lacks tensors"])
+    parts += [f"{states['nothing to evaluate']} had nothing to evaluate"] * bool(states["nothing to evaluate"])
+    return element("p", " · ".join(parts), class_="summary") if rules else None
 
 
 def _rule(line: RuleLine) -> tuple[Child, ...]:
@@ -74,6 +85,7 @@ def saved_view(content: Content) -> Element:
     inner: list[Child] = []
     for number, facts in enumerate(content.story.trials):
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
+        inner.append(element("p", shortened(facts.path), class_="path"))
         rows = [_collection(content, number, facts, saved) for saved in facts.collections]
         head = ("collection", "tensors", "size", "steps", "from first to last step of the trial")
         inner.append(table(head, rows, class_="wide"))

@@ -10,7 +10,7 @@ import attrs
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.story import Finding, Part, Sentence, TrialFacts
-from sagemaker_debug_ext.looking.telling import finding_sentence
+from sagemaker_debug_ext.looking.telling import finding_sentence, in_numbers, is_of_workers, related_findings
 from sagemaker_debug_ext.looking.views.compare import parting_lines
 from sagemaker_debug_ext.looking.views.parts import (
     Content,
@@ -62,7 +62,6 @@ def _facts_line(content: Content, number: int) -> Element:
     return element(
         "p",
         element("strong", content.title_of(number) or shortened(facts.name)),
-        element("span", shortened(facts.path), class_="path"),
         element(
             "span",
             f"{_STATES[facts.state]} · {as_step(total)} saved steps{modes} · {workers} · "
@@ -82,8 +81,7 @@ def _headline(content: Content, first: Finding | None) -> Child:
     return [
         element("h1", f"{mark} ", element("span", cause.text, class_="is-cause"), _observed(first), class_="wrong"),
         sentence(Sentence.of(*where, "."), class_="where"),
-        element("p", first.issues[0].message) if _is_of_ranks(first) else None,
-        element("p", first.meaning[:1].upper() + first.meaning[1:], ". Found by ", ", ".join(first.rules), "."),
+        element("p", in_numbers(first)),
         element("p", element("strong", "Try: "), first.advice, class_="advice") if first.advice else None,
     ]
 
@@ -115,7 +113,7 @@ def _other_verdict(content: Content, number: int) -> Element:
 def _pictures(content: Content, number: int, first: Finding | None) -> Element:
     material = content.materials[number]
     marks = marks_of([first]) if first else []
-    ranks = material.ranks if first is not None and _is_of_ranks(first) else None
+    ranks = material.ranks if first is not None and is_of_workers(first) else None
     grid, rows = grid_of(material, first)
     trials = list(range(len(content.materials)))
     picture = None
@@ -136,50 +134,25 @@ def _pictures(content: Content, number: int, first: Finding | None) -> Element:
     return element("div", loss or empty, picture or none, class_="pair")
 
 
-def _is_of_ranks(finding: Finding) -> bool:
-    return any(evidence.subject == "ranks" for evidence in finding.evidence[:1])
-
-
 def _also(findings: tuple[Finding, ...]) -> list[Child]:
-    """Return lines of the further findings: other possible causes, and what may follow from any."""
-    further = list(enumerate(findings, 1))[1 : _MAX_OTHERS + 1]
-    rest = len(findings) - 1 - len(further)
+    """Return lines of the further findings: other possible causes, what came later, and what may follow."""
     lines: list[Child] = []
-    for title, may_follow in (("Also possible: ", False), ("May follow from it: ", True)):
-        links: list[Child] = []
-        for number, finding in further:
-            if finding.may_follow is may_follow:
-                links += [
-                    " · " if links else None,
-                    element("a", f"{circled(number)} {finding.cause}", href=f"#finding-{number}"),
-                    f" ({finding.rules[0]}, step {as_step(finding.found_at)})",
-                ]
-        if links:
-            lines.append(element("p", element("strong", title), links))
+    for title, named in related_findings(findings, _MAX_OTHERS):
+        links = [
+            [" · " if place else " ", element("a", f"{circled(number)} {name}", href=f"#finding-{number}")]
+            for place, (number, name) in enumerate(named)
+        ]
+        lines.append(element("p", element("strong", f"{title}:"), links))
+    rest = len(findings) - 1 - _MAX_OTHERS
     return [*lines, element("p", f"{rest} further findings below.") if rest > 0 else None]
 
 
-def _summary(content: Content) -> Element:
-    story = content.story
-    parts: list[Child] = []
-    if story.rules:
-        evaluated = sum(rule.state in ("found", "nothing found") for rule in story.rules)
-        found = sum(rule.state == "found" for rule in story.rules)
-        lacking = sum(rule.state == "lacks tensors" for rule in story.rules)
-        idle = sum(rule.state == "nothing to evaluate" for rule in story.rules)
-        failed = [rule.name for rule in story.rules if rule.state == "error"]
-        parts.append(f"{evaluated} rules evaluated, {found} found something")
-        if lacking:
-            parts += [
-                f" · {lacking} more would need tensors that were not saved: ",
-                element("a", "which", href="#rules"),
-            ]
-        if idle:
-            parts.append(f" · {idle} had nothing to evaluate")
-        if failed:
-            parts.append(f" · failed: {', '.join(failed[:5])}")
-    parts += [" · " + text for facts in story.trials for text in _troubles(facts)]
-    return element("p", parts or "No rule was run.", class_="summary")
+def _summary(content: Content) -> Child:
+    """Return what is wrong with the data and with rules; None if nothing is."""
+    failed = [rule.name for rule in content.story.rules if rule.state == "error"]
+    parts = [text for facts in content.story.trials for text in _troubles(facts)]
+    parts += [f"failed: {', '.join(failed[:5])}"] if failed else []
+    return element("p", " · ".join(parts), class_="summary") if parts else None
 
 
 def _troubles(facts: TrialFacts) -> list[str]:

@@ -198,7 +198,7 @@ def test_follow_when_piped_then_a_line_for_each_event_until_the_end(tmp_path, bo
     assert not reading.is_alive()
     assert lines[0] == "job: running"
     assert [line for line in lines if "ExplodingTensor" in line] == ["job: ExplodingTensor found at step 3"]
-    assert lines[-1].startswith("job: Not finite in gradient/net.a.weight: found at step 3")
+    assert lines[-1].startswith("job: Not finite in gradient/net.a.weight: from step 3 on")
 
 
 def test_curve_lines_when_a_value_stands_out_then_its_dot_is_drawn():

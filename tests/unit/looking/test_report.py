@@ -16,7 +16,7 @@ from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.looking import read_report, story_schema, tell_story, write_report
 from sagemaker_debug_ext.looking.material import Verdict, gather
 from sagemaker_debug_ext.looking.report import ReportOptions, render
-from sagemaker_debug_ext.looking.telling import tell
+from sagemaker_debug_ext.looking.telling import related_findings, tell
 from sagemaker_debug_ext.rules import Rule
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.factory.creation import create_rule
@@ -51,7 +51,7 @@ def test_story_when_a_layer_breaks_then_cause_place_and_time(broken):
     finding = story.findings[0]
     assert (finding.cause, finding.found_at) == ("not finite", BROKEN_AT)
     assert finding.tensors[0] == f"gradient/{BROKEN}"
-    assert str(story.headline).startswith(f"Not finite in gradient/{BROKEN}: found at step {BROKEN_AT}")
+    assert str(story.headline).startswith(f"Not finite in gradient/{BROKEN}: from step {BROKEN_AT} on")
     assert [part.text for part in story.headline.parts if part.kind == "step"] == [f"step {BROKEN_AT}"]
     assert story.has_issues
     assert valid(story)["findings"][0]["issues"][0]["message"] == finding.issues[0].message
@@ -81,8 +81,8 @@ def test_story_when_a_sign_may_follow_from_another_then_the_page_tells_them_apar
     assert follow == {"learning rate too high": False, "exploding gradients": False, "labels": True}
     assert [finding["may_follow"] for finding in valid(story)["findings"]] == [False, False, True]
     page = re.sub(r"<[^>]*>", "", (tmp_path / "report.html").read_text())
-    assert "Also possible: ② exploding gradients (GradientOutlier, step 5)" in page
-    assert "May follow from it: ③ labels (LossNotDecreasing, step 20)" in page
+    assert "Also possible: ② exploding gradients (step 5)" in page
+    assert "May follow from it: ③ loss not decreasing (step 20)" in page
 
 
 def test_story_when_a_parameter_never_moved_then_from_the_first_step_on(tmp_path):
@@ -100,6 +100,50 @@ def test_story_when_a_parameter_never_moved_then_from_the_first_step_on(tmp_path
     assert finding.tensors == ("net.b.weight",)
     assert finding.onset.step is None
     assert "from the first step on" in str(story.headline)
+
+
+@pytest.mark.parametrize(("first_issue", "asks"), [(3, False), (30, True)])
+def test_advice_when_the_beginning_was_sound_then_first_asks_what_changed(tmp_path, first_issue, asks):
+    """Initialisation is no first guess for units that answered before; the onset is the first issue."""
+    trial = SmallTrial(tmp_path / "job")
+    for step in range(40):
+        trial.write(ModeKeys.TRAIN, step, {"net.relu_output_0": np.full((3, 2), step < first_issue, "f4")})
+    trial.end()
+    opened = create_trial(str(tmp_path / "job"))
+    story = tell_story([opened], [{"DeadRelu": create_rule("DeadRelu", opened)}])
+    assert str(story.headline) == f"Dead units in net.relu_output_0: from step {first_issue} on."
+    assert story.findings[0].advice.startswith(f"Sound until step {first_issue}: look for") is asks
+
+
+def test_page_when_a_finding_came_later_then_it_is_no_other_cause(sound):
+    """And it is named by what was observed."""
+    issues = (Issue(rule="GradientDecay", step=2), Issue(rule="Overfit", step=30), Issue(rule="AxisMixup", step=40))
+    story = tell([gather(sound, Verdict(statuses=(), issues=issues, explanations={}))])
+    related = dict(related_findings(story.findings, 4))
+    assert [finding.cause for finding in story.findings] == ["axes", "initialisation", "overfitting"]
+    assert related == {"Also possible": [(2, "initialisation (step 2)"), (3, "overfitting (step 30)")]}
+    related = dict(related_findings(story.findings[1:], 4))
+    assert related == {"Found later": [(2, "overfit (step 30)")]}
+
+
+def test_headline_when_workers_differ_then_names_the_one_that_does(tmp_path):
+    """The sentence below it has the distance and the limit."""
+    workers = ("worker_0", "worker_1", "worker_2")
+    trial = SmallTrial(tmp_path / "job", workers)
+    for step in range(12):
+        for worker in workers:
+            weight = np.full(3, 2 if worker == "worker_2" and step >= 9 else 1, "f4")
+            values = {"net.a.weight": weight, "gradient/net.a.weight": weight}
+            trial.write(ModeKeys.TRAIN, step, values, global_step=step, worker=worker)
+    trial.end()
+    opened = create_trial(str(tmp_path / "job"))
+    rules = {"ReplicaDivergence": create_rule("ReplicaDivergence", opened, {"tensor_regex": "^net"})}
+    story = write_report([opened], tmp_path / "report.html", [rules])
+    assert str(story.headline) == "Replicas of worker_2 in net.a.weight: from step 9 on."
+    assert (
+        "The weights of worker_2 differ from those of the first worker by 100 %"
+        in (tmp_path / "report.html").read_text()
+    )
 
 
 @pytest.mark.parametrize(("sizes", "steady"), [((1, 1.5, 0.8), True), ((1, 1, 9), False), ((1, math.inf), False)])
