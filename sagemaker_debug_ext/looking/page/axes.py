@@ -52,10 +52,15 @@ class Scale:
 
 
 def value_scale(low: float, high: float, begin: float, end: float) -> Scale:
-    """Return a scale for values, logarithmic where all are positive and span a factor of thirty or more."""
+    """Return a scale for values, logarithmic where all are positive and span a factor of thirty or more.
+
+    The scale of a positive value that never changes begins at 0.
+    """
     low, high = _bounded(low), _bounded(high)
     if low > 0 and high / low >= 30:
         return Scale(low, high, begin, end, is_log=True)
+    if low == high > 0:
+        return Scale(0, _bounded(1.25 * high), begin, end)
     margin = (high - low) * 0.05 or abs(high) * 0.5 or 1.0
     return Scale(low - margin, high + margin, begin, end)
 

@@ -109,7 +109,7 @@ def line_chart(
             mark_lines(marks, x, _TOP, height - _BOTTOM),
         ),
         [
-            element("text", "✖", x=x.place(step), y=bottom - 2, class_="bad", data_step=step)
+            element("text", "✖", x=x.place(step), y=_TOP + 10, class_="bad", data_step=step)
             for line in drawn
             for step in line.curve.non_finite[:: max(math.ceil(len(line.curve.non_finite) / _MOST_CROSSES), 1)]
         ],
@@ -124,7 +124,7 @@ def line_chart(
     return element(
         "figure",
         element("figcaption", shortened(title)),
-        _legend(drawn) if len(drawn) > 1 or drawn[0].label not in title else None,
+        _legend(drawn) if len(drawn) > 1 or drawn[0].label not in title or drawn[0].curve.non_finite else None,
         picture,
         element("p", class_="readout", aria_live="polite"),
         folding.part(f"table {title}", AS_TABLE, lambda: _table(drawn)) if folding else None,
@@ -291,13 +291,16 @@ def _within(marks: Sequence[Mark], x: Scale) -> list[Mark]:
 
 
 def _legend(lines: Sequence[Line]) -> Element:
-    return legend(
+    entries: list[tuple[Child, str]] = [
         (
             line_sample(f"line c{line.color % 8}{' faint' if line.is_faint else ''}", _DASHES[line.dash % 4]),
             shortened(line.label),
         )
         for line in lines
-    )
+    ]
+    if any(line.curve.non_finite for line in lines):
+        entries.append((element("span", "✖ ", class_="wrong"), "NaN or infinite"))
+    return legend(entries)
 
 
 def _table(lines: Sequence[Line]) -> Element:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.looking.codes import INFINITE, MOST_OCTAVES, NAN, NOT_SAVED, ZERO, Scale, octaves_of
+from sagemaker_debug_ext.looking.codes import INFINITE, MOST_OCTAVES, NAN, NOT_SAVED, ZERO, Codes, Scale, octaves_of
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page import axes
 from sagemaker_debug_ext.looking.page.charts import Mark, mark_lines, mark_texts, plot_area, step_axis
@@ -33,6 +33,7 @@ _NAN: Final = (224, 0, 160)
 _INFINITE: Final = (124, 58, 237)
 _ZERO: Final = (20, 160, 120)
 _GREY: Final = (128, 128, 128)
+_OCTAVES: Final = (("÷64", -6), ("÷16", -4), ("÷4", -2), ("×4", 2), ("×16", 4), ("×64", 6))
 _REFERENCES: Final[Mapping[Scale, str]] = {
     "start": "the layer's own start",
     "others": "the median layer at the same step",
@@ -113,7 +114,7 @@ def heat_map(
     return element(
         "figure",
         element("figcaption", f"{title}, against {reference}" if reference else title),
-        _legend(scale, has_pointed=bool(pointed)),
+        _legend(scale, cells.codes, has_pointed=bool(pointed)),
         picture,
         element("p", class_="readout", aria_live="polite"),
         element("p", _pooling(cells, num_rows), class_="quiet") if cells.is_pooled else None,
@@ -155,24 +156,30 @@ def _cut(label: str) -> str:
     return seen if len(seen) <= _LABEL_CHARACTERS else f"{seen[: half - 4]}…{seen[-half - 3 :]}"
 
 
-def _legend(scale: Scale, *, has_pointed: bool) -> Element:
-    """Return what the colors of a scale mean, and the mark of rows if any is marked."""
+def _legend(scale: Scale, codes: Codes, *, has_pointed: bool) -> Element:
+    """Return what the colors of the cells mean, and the mark of rows if any is marked."""
+    found = np.unique(codes)
     named = (
         [("0", 1), ("½", 126), ("1", 251)]
         if scale == "share"
-        else [
-            (text, _code(octaves))
-            for text, octaves in (("÷64", -6), ("÷16", -4), ("÷4", -2), ("×4", 2), ("×16", 4), ("×64", 6))
-        ]
+        else [(text, _code(octaves)) for text, octaves in _OCTAVES if _is_reached(octaves, found)]
     )
     special = [("NaN", NAN), ("∞", INFINITE), ("not saved", NOT_SAVED)]
     if scale != "share":
         special.insert(0, ("exactly zero", ZERO))
+    special = [(text, code) for text, code in special if code in found]
     colors = palette(scale)
     entries: list[tuple[Child, str]] = [(color_sample(colors[code]), text) for text, code in (*named, *special)]
     if has_pointed:
         entries.append((None, "◄ named by the finding"))
     return legend(entries, "share" if scale == "share" else "blue is lower, orange higher:")
+
+
+def _is_reached(octaves: int, codes: Codes) -> bool:
+    """Return whether a cell is about as far from usual, on the same side; the codes of one side are alternate ones."""
+    finite = codes[(codes > NOT_SAVED) & (codes < ZERO)]
+    side = finite[finite % 2 == (0 if octaves > 0 else 1)]
+    return bool(len(side)) and abs(octaves_of(int(side.max()))) > abs(octaves) - 1
 
 
 def _code(octaves: float) -> int:

@@ -30,6 +30,7 @@ _LETTERS: Final = "ABCDEFGH"
 _FEW_CELLS: Final = 16_000
 """Largest heat map whose colours are never rounded."""
 
+_LOSS_OF_MODE: Final = {"TRAIN": "training loss", "EVAL": "evaluation loss", "PREDICT": "loss of predictions"}
 _DASH_OF_MODE: Final = {"TRAIN": 0, "EVAL": 1, "PREDICT": 2, "GLOBAL": 0}
 
 
@@ -137,12 +138,17 @@ def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] =
         names = list(dict.fromkeys(curve.name for curve in losses))
         for curve in losses:
             letter = _LETTERS[number] if len(content.materials) > 1 else ""
-            label = curve_label(curve, letter, curve.name if len(names) > 1 else "")
+            label = _loss_label(curve, letter, is_only=len(names) == 1)
             color = number if len(numbers) > 1 else names.index(curve.name)
             lines.append(curve_line(curve, label, color, content.detail.points))
     if not lines:
         return None
     return line_chart("loss", lines, marks, folding=content.detail.tables)
+
+
+def _loss_label(curve: Curve, letter: str, *, is_only: bool) -> str:
+    mode = _LOSS_OF_MODE.get(curve.mode.name)
+    return " ".join(filter(None, (letter, mode))) if is_only and mode else curve_label(curve, letter, curve.name)
 
 
 def curve_label(curve: Curve, *words: str) -> str:

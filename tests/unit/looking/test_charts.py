@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sagemaker_debug_ext.looking.codes import NAN
 from sagemaker_debug_ext.looking.numbers import as_number, as_step, as_tick
 from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
 from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
 from sagemaker_debug_ext.looking.page.folding import Folding
-from sagemaker_debug_ext.looking.thinning import thin_curve
+from sagemaker_debug_ext.looking.page.heatmap import heat_map
+from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -68,6 +70,17 @@ def test_line_chart_when_a_curve_is_not_finite_for_long_then_crosses_reach_its_e
     assert steps[0] == 50
     assert steps[-1] > 380
     assert len(steps) <= 40
+    assert "NaN or infinite</li>" in picture
+    assert "NaN or infinite</li>" not in str(line_chart("loss", [Line("TRAIN", thin_curve(range(9), np.ones(9), 9))]))
+
+
+def test_heat_map_when_few_colors_occur_then_its_legend_has_no_others():
+    """Each side has the colors up to its largest distance."""
+    codes = np.full((4, 50), 1, np.uint8)
+    codes[1, 9], codes[2, 5] = 1 + 2 * round(4 / 6 * 125) + 1, NAN  # four octaves above usual
+    cells = thin_grid(codes, range(50), 4, 50)
+    picture = str(heat_map("layers", cells, list("abcd"), "start"))
+    assert re.findall(r"</svg>([^<]+)</li>", picture) == ["×4", "×16", "NaN"]
 
 
 def test_line_chart_when_marks_are_close_then_both_texts_are_there_beside_each_other():
@@ -85,7 +98,8 @@ def test_line_chart_when_one_line_is_constant_then_named_and_told_in_few_numbers
     picture = str(line_chart("importance", [line], folding=Folding()))
     assert "refund</li>" in picture
     assert "refund</li>" not in str(line_chart("importance of refund", [line]))
-    assert ">0.6</text>" in picture
+    assert ">0</text>" in picture
+    assert ">0.6</text>" not in picture
     assert "lowest" not in picture
     assert "lowest" in str(
         line_chart("importance", [Line("a", thin_curve(range(3), np.ones(3), 2))], folding=Folding())
