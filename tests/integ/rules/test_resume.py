@@ -63,7 +63,7 @@ class Job:
         self._trial = SmallTrial(self.spec.trial_location(self.name), workers)
         if scene.program is not None:
             trial = open_backend(self.spec.trial_location(self.name))
-            trial.write(program_key("worker_0"), scene.program.to_json().encode())
+            trial.write(program_key("worker_0"), [scene.program.to_json().encode()])
         self.num_written = 0
 
     def write(self, num_steps=None):
