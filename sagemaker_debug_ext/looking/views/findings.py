@@ -16,6 +16,7 @@ from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.data import confusion_table
 from sagemaker_debug_ext.looking.views.grid_tables import grid_table
 from sagemaker_debug_ext.looking.views.parts import (
+    FIRST_ROWS,
     Content,
     circled,
     curve_label,
@@ -52,7 +53,7 @@ def _finding(content: Content, number: int, place: int, finding: Finding) -> Ele
     inner: list[Child] = [
         None if is_headline else _in_words(finding),
         _meaning(finding),
-        _charts(content, number, finding) if place <= _MAX_FINDINGS else None,
+        _charts(content, number, finding, is_headline=is_headline) if place <= _MAX_FINDINGS else None,
         _issues(finding),
         _about(finding),
     ]
@@ -72,7 +73,8 @@ def _meaning(finding: Finding) -> Element:
     return element("p", f"{meaning}. Rules that agree: {', '.join(finding.rules)}.")
 
 
-def _charts(content: Content, number: int, finding: Finding) -> Element:
+def _charts(content: Content, number: int, finding: Finding, *, is_headline: bool) -> Element:
+    """Return the charts of a finding; of the one in the headline, without the picture that is the same there."""
     material = content.materials[number]
     marks = marks_of([finding])
     charts: list[Child] = []
@@ -83,16 +85,22 @@ def _charts(content: Content, number: int, finding: Finding) -> Element:
             detail = attrs.evolve(content.detail, rows=_ROWS)
             named = evidence.tensors if len(evidence.tensors) <= _MAX_POINTED else evidence.tensors[:1]
             shown = window(grid, evidence.tensors, _ROWS)
-            picture = grid_picture(shown, scale, detail, marks, named)
+            is_first = evidence is finding.evidence[0]
+            is_above = is_headline and is_first and len(grid.tensors) <= FIRST_ROWS
+            picture = (
+                element("p", f"{grid.measure.title} by layer: drawn on the first screen.", class_="quiet")
+                if is_above
+                else grid_picture(shown, scale, detail, marks, named)
+            )
             charts.append(element("div", picture, grid_table(shown, scale, detail.tables) if detail.tables else None))
-            if evidence.tensors and evidence is finding.evidence[0]:
+            if evidence.tensors and is_first:
                 charts.append(_series(content, finding, material, evidence.subject, evidence.tensors[0]))
         elif evidence.subject == "loss":
             charts.append(loss_chart(content, [number], marks))
         elif evidence.subject == "classes":
             charts.append(confusion_table(material))
         elif evidence.subject == "ranks" and material.ranks is not None:
-            charts.append(ranks_picture(material.ranks, content.detail, marks))
+            charts.append(None if is_headline else ranks_picture(material.ranks, content.detail, marks))
         elif evidence.subject == "curves":
             charts += [_named_curve(content, material, name, finding) for name in evidence.tensors[:2]]
     return element("div", charts, class_="pair")

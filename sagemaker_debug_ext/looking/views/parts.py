@@ -26,6 +26,9 @@ from sagemaker_debug_ext.looking.telling import matching_rows
 from sagemaker_debug_ext.looking.thinning import ThinGrid, pool_grid, thin_curve
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
+FIRST_ROWS: Final = 16
+"""Highest number of rows of the heat map on the first screen."""
+
 _LETTERS: Final = "ABCDEFGH"
 _FEW_CELLS: Final = 16_000
 """Largest heat map whose colours are never rounded."""

@@ -13,6 +13,7 @@ from sagemaker_debug_ext.looking.story import Finding, Part, Sentence, TrialFact
 from sagemaker_debug_ext.looking.telling import finding_sentence, in_numbers, is_of_workers, related_findings
 from sagemaker_debug_ext.looking.views.compare import parting_lines
 from sagemaker_debug_ext.looking.views.parts import (
+    FIRST_ROWS,
     Content,
     circled,
     grid_of,
@@ -28,7 +29,6 @@ from sagemaker_debug_ext.looking.views.trees import importance_course
 from sagemaker_debug_ext.looking.views.workers import ranks_picture
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-_ROWS: Final = 16
 _MAX_OTHERS: Final = 4
 _STATES: Final = {"ended": "ended", "running": "running", "silent": "silent for long: it may have died"}
 
@@ -120,10 +120,12 @@ def _pictures(content: Content, number: int, first: Finding | None) -> Element:
     if ranks is not None:
         picture = ranks_picture(ranks, content.detail, marks)
     elif grid is not None:
-        shown = window(grid, rows, _ROWS) if rows else grid
+        shown = window(grid, rows, FIRST_ROWS) if rows else grid
         scale = scale_for(grid, first)
-        few = attrs.evolve(content.detail, rows=_ROWS)
-        picture = grid_picture(shown, scale, few, marks, rows[:1], height=max(13 * min(len(shown.tensors), _ROWS), 40))
+        few = attrs.evolve(content.detail, rows=FIRST_ROWS)
+        picture = grid_picture(
+            shown, scale, few, marks, rows[:1], height=max(13 * min(len(shown.tensors), FIRST_ROWS), 40)
+        )
     empty = element("p", "No loss was saved: save collection losses to see it here.", class_="quiet")
     none = element(
         "p", "No gradient, weight or layer output was saved: save one of them to see layers.", class_="quiet"

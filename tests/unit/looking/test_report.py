@@ -171,7 +171,7 @@ def test_page_when_an_output_is_named_then_its_row_is_marked_and_the_verdict_sta
     material = gather(create_trial(str(tmp_path / "job")), Verdict(statuses=(), issues=(issue,), explanations={}))
     text, story = render((material,), ReportOptions())
     assert story.findings[0].evidence[0].tensors == ("net.a_output_0",)
-    assert text.count("net.a_output_0 ◄</text>") == 2  # on the first screen and below it
+    assert text.count("net.a_output_0 ◄</text>") == 1  # on the first screen, and not once more below it
     assert "✖ infinite from step 9" in text
     assert text.count("Try: ") == 1
 
