@@ -483,5 +483,39 @@ for 16, and 4 fixes had an alarm. ``benchmarks/README.md`` names the misses. Add
 ``loss or output`` for the weights of a rare class.
 """
 
-PAIRS: Final = [*KNOWING, *BLIND, *BLIND_LATER, *BLIND_THIRD]
+BLIND_FOURTH: Final = [
+    Pair("torch_digits_cnn_softmax", "own program", "pytorch", ("loss or output",)),
+    Pair("torch_diabetes_mlp_regression", "own program", "pytorch", ("loss or output",)),
+    Pair("torch_digits_gan", "own program", "pytorch", ("parameters not trained",)),
+    Pair("torch_digits_vae", "own program", "pytorch", ("loss or output", "regularisation")),
+    Pair("torch_cartpole_dqn", "own program", "pytorch", ("labels", "loss or output")),
+    Pair("torch_clip_shapes", "own program", "pytorch", ("loss or output", "learning rate too low")),
+    Pair("torch_unet_cells", "own program", "pytorch", ("labels", "loss or output", "inputs")),
+    Pair("torch_box_detector_flip", "own program", "pytorch", ("labels", "inputs")),
+    Pair("torch_lstm_forecast", "own program", "pytorch", ("axes", "inputs", "architecture")),
+    Pair("torch_intent_gru", "own program", "pytorch", ("gradients not reset",)),
+    Pair("torch_onecycle_by_epoch", "own program", "pytorch", ("learning rate too low",)),
+    Pair("torch_hf_gpt2_chars", "own program", "pytorch", ("labels", "loss or output")),
+    Pair("torch_finetune_new_head", "own program", "pytorch", ("parameters not trained",)),
+    Pair("torch_char_transformer", "own program", "pytorch", ("leaking feature", "architecture")),
+    Pair("torch_amp_clip", "own program", "pytorch", ("learning rate too low", "exploding gradients")),
+    Pair("torch_ecg_conv1d", "own program", "pytorch", ("wrong mode",)),
+    Pair("keras_reviews_lstm", "own program", "keras", ("architecture", "inputs")),
+    Pair("keras_breast_cancer_binary", "own program", "keras", ("loss or output",)),
+    Pair("keras_multitask_shapes", "own program", "keras", ("inputs", "loss or output")),
+    Pair("keras_rescaled_cnn", "own program", "keras", ("inputs",)),
+    Pair("keras_energy_windows", "own program", "keras", ("labels", "leaking feature")),
+    Pair("keras_confusion_report", "own program", "keras", ("evaluation data", "labels")),
+    Pair("keras_fraud_class_weight", "own program", "keras", ("class imbalance", "loss or output")),
+    Pair("keras_wine_validation_split", "own program", "keras", ("sampling", "evaluation data", "class imbalance")),
+]
+"""A fourth set by one more author who had not seen the project: programs of its own, none after a page that it names.
+
+The author told faults in words, and one who knows the rules put them into names of causes before any was evaluated. By
+the rules of that day, 20 of 24 were found, each by a rule silent on the fix, the right cause first for 17, among three
+for 17, and 4 fixes had an alarm. 15 of the faults are those of pairs above, for which rules had been written, and the
+right cause is first for all of these. ``benchmarks/README.md`` tells which, and the misses.
+"""
+
+PAIRS: Final = [*KNOWING, *BLIND, *BLIND_LATER, *BLIND_THIRD, *BLIND_FOURTH]
 """All pairs."""
