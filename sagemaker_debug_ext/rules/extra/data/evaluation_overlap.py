@@ -42,9 +42,9 @@ class _Repeats:
         self.num_pairs += len(samples) * (len(samples) - 1) // 2
 
     def share_known_by_chance(self, num_seen: int) -> float:
-        """Return the fraction of new samples that may be among `num_seen` others drawn in the same way."""
+        """Return the fraction of new samples that may be among `num_seen` different ones drawn in the same way."""
         usual = (self.num_equal + 2 * math.sqrt(self.num_equal)) / max(self.num_pairs, 1)
-        return -math.expm1(-num_seen * usual)
+        return min(1.0, num_seen * usual)
 
 
 def is_whole(batch: Array) -> bool:
