@@ -128,13 +128,8 @@ def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> I
             continue
         length, (num_samples,) = value.shape[axis], found
         if length > 1 and length != num_samples == value.shape[1 - axis]:
-            yield (
-                name,
-                (
-                    f"has shape {value.shape}, and its layer takes axis {axis}, of length {length}, for the "
-                    f"{num_samples} samples"
-                ),
-            )
+            way = f"its layer takes axis {axis}, of length {length}, for the {num_samples} samples"
+            yield name, f"{MIXED}{name!r} has shape {value.shape}, and {way}."
 
 
 def _is_of_samples(loss: LossObservation) -> bool:

@@ -76,6 +76,7 @@ def test_a_layer_that_takes_another_axis_for_the_samples_fires(run_rule, monkeyp
     scores = np.zeros((NUM_SAMPLES, 3, *targets.shape[1:]))
     issues = run_rule("AxisMixup", steps_of(lambda x: {"lstm_input_0": x, **loss_tensors(scores, targets)}))
     assert [cause.name for cause in likely_causes(issues)] == (["axes"] if fires else [])
+    assert all("'lstm_input_0' has shape (8, 5, 3), and its layer takes axis 1" in issue.message for issue in issues)
 
 
 def test_a_mixup_at_a_single_step_does_not_fire(run_rule):
