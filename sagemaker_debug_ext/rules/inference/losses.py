@@ -135,6 +135,12 @@ class LossObservation:
         return (rows[known], targets[known]) if known.any() else None
 
     @functools.cached_property
+    def accuracy(self) -> float | None:
+        """Fraction of the samples whose class has the largest score; None without classes."""
+        found = self._rows()
+        return None if found is None else float(np.mean(found[0].argmax(axis=1) == found[1]))
+
+    @functools.cached_property
     def cross_entropy_of_probabilities(self) -> float | None:
         """Mean cross entropy of the scores as probabilities; None if they are none."""
         found = self._rows()

@@ -24,7 +24,7 @@ from sagemaker_debug_ext.rules.inference.pairings import (
     problem_of_own_loss,
     problem_of_pairing,
 )
-from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
+from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, StreakCounter, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
@@ -45,9 +45,19 @@ TOO_SMALL: Final = 1e-6
 LEAST_FALL: Final = 0.9
 """Fraction of its first value below which the latest value of a sum must lie."""
 FEWEST_SUMMED: Final = 8
+MOSTLY: Final = 0.5
+"""Fraction of the samples that a model gets right, from which on its loss should fall."""
+FEWEST_CLASSES: Final = 5
+"""Fewest classes of which a model does not get half right by chance."""
+STILL_HIGH: Final = 0.9
+"""Fraction of the loss of equal scores above which a loss has not fallen."""
 MOST_LOOKS: Final = 5
 """Number of steps at which outputs of the model are read."""
 WEIGHED_WRONGLY: Final = "weighs classes the more, the more common they are, so that the rare ones are hardly learnt"
+SQUEEZED: Final = (
+    "cannot fall, although most samples are right: their scores lie too close together, as after a division by a large "
+    "number"
+)
 SAMPLE_WEIGHTS: Final = "sample_weights"
 """Weights of the samples of a batch in Keras, which classes may give them."""
 _PREDICTIONS: Final = "predictions"
@@ -251,6 +261,14 @@ def is_sum(loss: LossObservation) -> bool:
     return any(_is_near(mean, loss.value / count) for mean in means)
 
 
+def is_squeezed(loss: LossObservation) -> bool:
+    """Return whether most samples are right, and the cross entropy of the scores is that of equal ones."""
+    if loss.num_classes is None or loss.num_classes < FEWEST_CLASSES or loss.accuracy is None:
+        return False
+    plain = loss.cross_entropy
+    return loss.accuracy >= MOSTLY and plain is not None and plain >= STILL_HIGH * math.log(loss.num_classes)
+
+
 class LossInputMismatch(TensorRule):
     """A loss gets another input than it expects: the output has an extra, a missing or a wrong activation.
 
@@ -264,6 +282,8 @@ class LossInputMismatch(TensorRule):
     - a binary cross entropy with logits got only numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a loss of differences (MSE, L1, …) got only outputs in the range of a sigmoid, tanh or ReLU, while many targets
       are outside;
+    - a cross entropy of at least five classes is nearly that of equal scores, although most samples are right: their
+      scores lie too close together;
     - a loss is the sum over all elements or samples instead of the mean, and has not fallen by a tenth. Its gradients
       are that many times larger, and so are the updates at a learning rate chosen for the mean.
 
@@ -314,6 +334,7 @@ class LossInputMismatch(TensorRule):
         self.selection = chosen_or(patterns, Role.PREDICTION).united_with(self._outputs).united_with(self._of_loops)
         self._seen: dict[str, _Seen] = {}
         self._sums: dict[str, _Sums] = {}
+        self._squeezed = StreakCounter()
         self._pending = DeferredMeasurements()
         self._problems: dict[str, str] = {}
         self._num_looks: collections.Counter[str] = collections.Counter()
@@ -347,6 +368,9 @@ class LossInputMismatch(TensorRule):
             text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=text)
         self._observe_sum(view, name)
+        squeezed = [is_squeezed(loss) for loss in observed_losses(view) if loss.answers_name == name]
+        if squeezed and self._squeezed.observe(name, squeezed[0]) >= patience:
+            return Measurement(patience, fires=True, threshold=patience, severity=np.inf, text=SQUEEZED)
         seen = self._seen.setdefault(name, _Seen())
         if np.isfinite(to_float64(scores)).all():
             seen.add(scores, targets, kind)

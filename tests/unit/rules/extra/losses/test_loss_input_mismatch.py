@@ -197,3 +197,12 @@ def test_a_loss_of_two_answers_has_its_targets_third(run_rule, monkeypatch, no, 
     tensors = loss_tensors(first, second, name="CosineEmbeddingLoss")
     issues = run_rule("LossInputMismatch", steps_of([{**tensors, "CosineEmbeddingLoss_input_2": targets}]))
     assert fired_at(issues) == ([0] if fires else [])
+
+
+@pytest.mark.parametrize(("scale", "num_classes", "fires"), [(0.05, 10, True), (3.0, 10, False), (0.05, 3, False)])
+def test_scores_that_are_right_but_too_close_together_fire(run_rule, scale, num_classes, fires):
+    """A temperature that multiplies instead of dividing leaves the loss where it began; few classes may be luck."""
+    labels = np.arange(30) % num_classes
+    scores = scale * (np.eye(num_classes)[labels] + RNG.uniform(-0.4, 0.4, (30, num_classes)))
+    steps = steps_of([loss_tensors(scores, labels, loss=np.log(num_classes))] * 20)
+    assert fired_at(run_rule("LossInputMismatch", steps)) == ([19] if fires else [])
