@@ -101,7 +101,8 @@ class LeakingFeature(BuiltinRule):
     straight line. Classes of fewer than ten rows, and the most extreme twentieth of numbers, do not count.
 
     For inputs that are indices, such as words, the rule fires if the targets equal them at each position of as many
-    samples. It does not find targets revealed by several inputs together, or by a position in a series.
+    samples. For windows of a series, of shape (samples, times, features), it fires if the target is one of the numbers
+    in the window. It does not find targets revealed by several inputs together.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -157,6 +158,8 @@ class LeakingFeature(BuiltinRule):
             is_wrong = is_copy and table.is_evaluated and self.parameters["copies"]
             text = f"The targets of all {table.copies} samples equal the inputs"
             return _Leak(text, table.copies, wanted) if is_wrong else None
+        shape = inputs.shape[1:]
+        inputs = inputs.reshape(len(inputs), -1) if inputs.ndim == 3 and inputs.size else inputs  # windows of a series
         is_table = inputs.ndim == 2 and 1 < inputs.shape[1] <= MAX_FEATURES and inputs.dtype.kind in "fV"
         is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # rows of different lengths
         if not is_table or is_series or not _are_numbers_of(loss.targets, len(inputs)):
@@ -167,6 +170,16 @@ class LeakingFeature(BuiltinRule):
             return None
         rows, targets = np.concatenate(table.rows), np.concatenate(table.targets)
         table.close()
+        return self._leak_among(rows, targets, shape)
+
+    def _leak_among(self, rows: Numbers, targets: Numbers, shape: tuple[int, ...]) -> _Leak | None:
+        """Return the feature that reveals the target; None if there is none.
+
+        Args:
+            rows: The features of each sample.
+            targets: The target of each sample.
+            shape: Shape of a sample; of several axes for a window of a series.
+        """
         distinct = np.unique(rows, axis=0, return_index=True)[1]
         if len(distinct) < MIN_DISTINCT * len(rows) or np.all(targets == targets[0]):
             return None
@@ -175,6 +188,10 @@ class LeakingFeature(BuiltinRule):
         limit: float = self.parameters["threshold"]
         if not share[column] > limit:
             return None
+        if len(shape) > 1:  # numbers of a series lie so close to each other that only an equal one is the target
+            place = tuple(map(int, np.unravel_index(column, shape)))
+            text = f"The target is among the inputs: it is the number at {place} of each sample"
+            return _Leak(text, 1.0, limit) if np.array_equal(rows[:, column], targets) else None
         text = (
             f"A feature reveals the target: the target explains {share[column]:.4%} of the variance (at most {limit:g} "
             f"expected) of feature {column}"

@@ -133,3 +133,18 @@ def test_issues_hold_the_share_or_the_number_of_copies_and_their_limit(run_rule)
     features = np.stack([targets, RNG.normal(size=256)], axis=1).astype(float)
     (issue,) = run_rule("LeakingFeature", steps_of([step_of_table(features, targets)]))
     assert (issue.value, issue.threshold) == (pytest.approx(1), 0.999)
+
+
+@pytest.mark.parametrize(("offset", "fires"), [(0, True), (23, True), (24, False)])
+def test_a_window_that_holds_its_target_leaks(run_rule, offset, fires):
+    """The number after a window is known by its neighbours, and is not in it."""
+    series = np.sin(np.arange(400) / 30).astype(np.float32)
+    windows = np.stack([series[start : start + 24] for start in range(300)])[..., None]
+    targets = series[offset : offset + 300]
+    steps = steps_of(
+        {"Net_input_0": windows[rows], **loss_tensors(targets[rows] * 0, targets[rows], name="MSELoss")}
+        for rows in np.split(RNG.permutation(300), 10)
+    )
+    issues = run_rule("LeakingFeature", steps)
+    assert bool(issues) == fires
+    assert not fires or f"the number at ({offset}, 0) of each sample" in issues[0].message
