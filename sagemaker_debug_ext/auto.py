@@ -59,7 +59,7 @@ if __name__ == "__main__":
     if not is_attached and CONFIG_PATH_VARIABLE not in os.environ:  # otherwise a warning has been logged
         print(
             f"sagemaker-debug: nothing is captured: {CONFIG_PATH_VARIABLE} names no configuration file; "
-            "sagemaker-debug run --help shows one",
+            "sagemaker-debug run --output FOLDER needs none",
             file=sys.stderr,
         )
     run()

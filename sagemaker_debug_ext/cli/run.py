@@ -69,11 +69,12 @@ def _write_configuration(folder: str, interval: int) -> str:
 
     from sagemaker_debug_ext.store.backends.fileio import atomic_write
 
-    place = os.path.abspath(folder)
-    if os.path.lexists(place) and not (os.path.isdir(place) and not os.listdir(place)):
+    place, name = os.path.abspath(folder), "hook.json"
+    is_new = not os.path.lexists(place)
+    if not is_new and not (os.path.isdir(place) and set(os.listdir(place)) <= {name}):  # of a script that failed early
         raise SMDebugValueError(f"--output must be a new or empty folder (got {folder!r})")
     os.makedirs(place, exist_ok=True)
-    path = os.path.join(place, "hook.json")
+    path = os.path.join(place, name)
     settings = {"LocalPath": place, "HookParameters": {"save_all": "true", "save_interval": str(interval)}}
     atomic_write(path, json.dumps(settings, indent=2).encode())
     return path

@@ -251,10 +251,8 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
     firsts = first_steps(signs)
     explained = {issue for issue in signs if follows(issue, firsts)}
     unexplained = set(signs) - explained
-    for considered in (
-        unexplained,
-        explained,
-    ):  # a sign that follows from another comes after all that follow from none
+    # a sign that follows from another comes after all that follow from none
+    for considered in (unexplained, explained):
         of_rules: dict[str, list[Issue]] = {}
         for issue in signs:
             if issue in considered:

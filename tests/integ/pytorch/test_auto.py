@@ -221,7 +221,7 @@ def test_run_when_no_configuration_is_named_then_says_so(script, monkeypatch):
     assert (captured.returncode, captured.stdout) == (7, run_python(script).stdout)
     assert captured.stderr == (
         "sagemaker-debug: nothing is captured: SMDEBUG_CONFIG_FILE_PATH names no configuration file; "
-        "sagemaker-debug run --help shows one\n"
+        "sagemaker-debug run --output FOLDER needs none\n"
     )
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
     assert run_python(script).stderr == ""

@@ -88,6 +88,55 @@ for batch in batches:
 """
 
 
+SERIES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(2, 8, batch_first={batch_first}), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.lstm(x.reshape(-1, 3, 2))[0][:, -1])
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for batch in batches:
+    optimizer.zero_grad()
+    functional.cross_entropy(model(x[batch]), y[batch]).backward()
+    optimizer.step()
+"""
+
+WORDS = """
+words = torch.randint(0, 9, (640, 13))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.layer = nn.Embedding(9, 8), nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.head = nn.Linear(8, 9)
+
+    def forward(self, words):
+        return self.head(self.layer(self.embed(words), src_mask={mask}))
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for batch in batches:
+    optimizer.zero_grad()
+    scores = model(words[batch, :-1])
+    functional.cross_entropy(scores.flatten(0, 1), words[batch, 1:].flatten()).backward()
+    optimizer.step()
+"""
+
+ONE_CYCLE = """
+schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=len(batches))
+for number, batch in enumerate(batches):
+    optimizer.zero_grad()
+    functional.cross_entropy(model(x[batch]), y[batch]).backward()
+    optimizer.step()
+    if number % {interval} == 0:
+        schedule.step()
+"""
+
+
 @pytest.mark.parametrize(
     ("script", "causes"),
     [
@@ -98,10 +147,16 @@ for batch in batches:
         pytest.param(RESETS_OF_DATA, [], id="gradients reset through their data"),
         pytest.param(TWO_OPTIMIZERS.format(reset="second.zero_grad()"), [], id="two optimizers of a class"),
         pytest.param(TWO_OPTIMIZERS.format(reset=""), ["gradients not reset"], id="one of them without resets"),
+        pytest.param(SERIES.format(batch_first=True), [], id="a series"),
+        pytest.param(SERIES.format(batch_first=False), ["axes"], id="a series along the batch"),
+        pytest.param(WORDS.format(mask="nn.Transformer.generate_square_subsequent_mask(12)"), [], id="words"),
+        pytest.param(WORDS.format(mask="None"), ["leaking feature"], id="words that are seen"),
+        pytest.param(ONE_CYCLE.format(interval=1), [], id="a schedule"),
+        pytest.param(ONE_CYCLE.format(interval=20), ["learning rate too low"], id="a schedule by epoch"),
     ],
 )
 def test_run_when_a_script_is_unusual_then_only_faults_are_named(script, causes, tmp_path, monkeypatch):
-    """Rules about modes, resets, losses and overlap read what `run` notes, and saves every step of."""
+    """Rules about modes, resets, losses, overlap, axes, words and schedules read what `run` notes at every step."""
     (tmp_path / "train.py").write_text(START + script)
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
@@ -109,7 +164,10 @@ def test_run_when_a_script_is_unusual_then_only_faults_are_named(script, causes,
     done = run_captured(tmp_path / "train.py")
     assert done.returncode == 0, done.stderr
     trial = create_trial(str(tmp_path / "out"))
-    names = ("EvaluationOverlap", "FrozenParameters", "GradientsNotReset", "LossInputMismatch", "TrainEvalMixup")
+    names = (
+        "AxisMixup", "EvaluationOverlap", "FrozenParameters", "GradientsNotReset", "LearningRateSchedule",
+        "LossInputMismatch", "TokenShift", "TrainEvalMixup",
+    )  # fmt: skip
     rules = recommended_rules(trial)
     issues = evaluate({name: rules[name] for name in names}, trial).run()
     assert [cause.name for cause in likely_causes(issues)] == causes, issues

@@ -247,5 +247,6 @@ def test_run_when_it_is_given_an_output_folder_then_the_hook_is_told_to_save_all
         "LocalPath": str(tmp_path / "runs" / "first"),
         "HookParameters": {"save_all": "true", "save_interval": interval},
     }
+    assert run_captured("-o", "runs/first", "train.py").returncode == 0  # nothing was saved there
     assert arguments == "['--output', 'model.pt']"
     assert "sagemaker-debug rules run runs/first --recommended" in done.stderr

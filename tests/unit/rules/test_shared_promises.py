@@ -32,6 +32,8 @@ FIRES_ON_NAN_BY_CHANCE = {
     "DuplicateBatches",  # batches of NaN are equal, byte by byte
     "LossInputMismatch",  # the shapes do not match
 }
+LOOK_AT_ALL = {"ExplodingTensor", "SimilarAcrossRuns", "NonFiniteOrigin"}
+READ_CLASSES = {"ClassImbalance", "Confusion"}  # NaN is no class, which is an error
 READS_REDUCTIONS = {"VanishingGradient", "ExplodingTensor", "TensorVariance"}
 COMPARES_WORKERS = {"ReplicaDivergence", "DuplicateBatches"}
 
@@ -113,11 +115,9 @@ def test_a_rule_fires_where_its_condition_holds_and_describes_the_issue(run, nam
         assert issue.advice.endswith(".")
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", sorted(set(SCENES) - LOOK_AT_ALL))
 def test_steps_without_the_rules_tensors_are_skipped_not_evaluated(run, name):
     """A step at which none of the rule's tensors was saved is skipped, and does not count as sound."""
-    if name in {"ExplodingTensor", "SimilarAcrossRuns", "NonFiniteOrigin"}:
-        pytest.skip("looks at all tensors")
     issues, status = run(name, train({"unrelated": ONES}, {"unrelated": ONES}))
     assert issues == []
     assert (status.status, status.num_steps, status.num_skipped) == ("NoIssuesFound", 0, 2)
@@ -135,11 +135,9 @@ def test_empty_tensors_and_texts_give_no_verdict(run, name, value):
     assert (issues, status.num_steps) == ([], 0)
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", sorted(set(SCENES) - READ_CLASSES))
 def test_nan_fires_only_rules_that_say_so(run, name):
     """A statistic that is NaN is neither above nor below a limit."""
-    if name in {"ClassImbalance", "Confusion"}:
-        pytest.skip("NaN is no class, which is an error")
     scene = SCENES[name]
 
     def nan(value):

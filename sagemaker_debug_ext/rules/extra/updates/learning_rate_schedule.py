@@ -96,16 +96,17 @@ class LearningRateSchedule(TensorRule):
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _planned(self, name: str, *, has_risen: bool) -> float | None:
-        """Return the highest learning rate of the schedule, by the record of the optimizer; None if unknown.
+        """Return the highest learning rate of the schedule, by the record of optimizers; None if unknown.
 
-        Schedules record where they begin from, which is the highest for those with a warm-up.
+        Schedules record where they begin from, which is the highest for those with a warm-up. It is unknown which of
+        several optimizers of a class a record belongs to.
         """
         program = self.base_trial.program
-        for optimizer in program.optimizers if program is not None else ():
-            if name.startswith(f"{optimizer.type}_"):
-                planned = optimizer.numbers.get("max_lr", optimizer.numbers.get("initial_lr") if has_risen else None)
-                return planned if isinstance(planned, float) else None
-        return None
+        optimizers = program.optimizers if program is not None else ()
+        numbers = [optimizer.numbers for optimizer in optimizers if name.startswith(f"{optimizer.type}_")]
+        planned = {found.get("max_lr", found.get("initial_lr") if has_risen else None) for found in numbers}
+        highest = planned.pop() if len(planned) == 1 else None
+        return highest if isinstance(highest, float) else None
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"The schedule does not fit the training: learning rate {describe_tensors(names)} {first.text}."

@@ -206,3 +206,13 @@ def test_scores_that_are_right_but_too_close_together_fire(run_rule, scale, num_
     scores = scale * (np.eye(num_classes)[labels] + RNG.uniform(-0.4, 0.4, (30, num_classes)))
     steps = steps_of([loss_tensors(scores, labels, loss=np.log(num_classes))] * 20)
     assert fired_at(run_rule("LossInputMismatch", steps)) == ([19] if fires else [])
+
+
+@pytest.mark.parametrize(("of_classes", "fires"), [([3.0, 1.0], True), ([1.0, 3.0], False)])
+def test_weights_of_samples_in_keras_must_not_favour_the_common_class(run_rule, make_trial, of_classes, fires):
+    """They are saved beside the labels, which show how common each class is."""
+    labels = np.array([0.0] * 40 + [1.0] * 10)
+    weights = np.array(of_classes)[labels.astype(int)]
+    tensors = {"labels": labels[:, None], "predictions": np.full((50, 1), 0.5), "sample_weights": weights, "loss": 0.7}
+    issues = run_rule("LossInputMismatch", make_trial(steps_of([tensors] * 8), collections=KERAS_COLLECTIONS))
+    assert [issue.step for issue in issues][:1] == ([5] if fires else [])

@@ -16,8 +16,9 @@ def steps_of(rates):
     return {(TRAIN, step): {"SGD_learning_rate_0": np.float32(rate)} for step, rate in enumerate(rates)}
 
 
-def optimizer_with(monkeypatch, **numbers):
-    optimizers = (OptimizerRecord(type="Adam", numbers={"max_lr": 9.0}), OptimizerRecord(type="SGD", numbers=numbers))
+def optimizers_with(monkeypatch, *each):
+    records = [OptimizerRecord(type="SGD", numbers=numbers) for numbers in each]
+    optimizers = (OptimizerRecord(type="Adam", numbers={"max_lr": 9.0}), *records)
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", optimizers=optimizers))
 
 
@@ -39,8 +40,15 @@ def optimizer_with(monkeypatch, **numbers):
 )  # fmt: skip
 def test_a_learning_rate_that_only_rises_must_reach_its_plan(run_rule, monkeypatch, numbers, rates, fires):
     """Whether it does is known when the job has ended; a job that was resumed may be past the peak."""
-    optimizer_with(monkeypatch, **numbers)
+    optimizers_with(monkeypatch, numbers)
     assert fired_at(run_rule("LearningRateSchedule", steps_of(rates))) == ([39] if fires else [])
+
+
+def test_the_plan_of_one_of_several_optimizers_of_a_class_is_unknown(run_rule, monkeypatch):
+    """Records have no numbers of optimizers; equal plans need none."""
+    for other, fires_at in ((0.02, []), (0.1, [39])):
+        optimizers_with(monkeypatch, {"max_lr": 0.1}, {"max_lr": other})
+        assert fired_at(run_rule("LearningRateSchedule", steps_of(RISING))) == fires_at
 
 
 @pytest.mark.parametrize(
