@@ -125,7 +125,12 @@ class Output:
 
     @property
     def has_several_classes(self) -> bool:
-        """Whether targets are vectors of 0 and 1, in many of which several classes are right."""
+        """Whether targets are vectors of 0 and 1, in many of which several classes are right.
+
+        The targets of losses for indices are none, even if there are as many of them as classes.
+        """
+        if "sparse" in self.loss or (self.loss == "CrossEntropyLoss" and self.targets.dtype.kind in "biu"):
+            return False
         values = to_float64(self.targets)
         axis = 1 if self.loss == "CrossEntropyLoss" else -1  # PyTorch has the classes there
         if values.ndim < 2 or values.shape[axis] != self.units or not np.all((values == 0) | (values == 1)):

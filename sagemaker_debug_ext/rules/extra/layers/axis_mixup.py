@@ -31,7 +31,7 @@ def is_transposed_by_reshape(made: Array, taken: Array) -> bool:
 
 def is_flattened_across_classes(made: Array, rows: Array) -> bool:
     """Return whether scores of shape (N, classes, …) were flattened to rows of classes without moving that axis."""
-    if rows.ndim != 2 or made.ndim < 3 or made.size != rows.size:
+    if rows.ndim != 2 or made.ndim < 3 or made.size != rows.size or _long_axes(made) == _long_axes(rows):
         return False
     num_classes = rows.shape[1]
     return 1 < num_classes == made.shape[1] != made.shape[-1] and _has_same_numbers(made, rows)

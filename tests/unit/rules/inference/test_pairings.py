@@ -22,6 +22,8 @@ SHARES = RANDOM.uniform(0, 1, (32, 1))
 SOUND = [
     ("sparse_categorical_crossentropy", False, "softmax", 3, CLASS_INDICES),
     ("sparse_categorical_crossentropy", True, "linear", 3, CLASS_INDICES),
+    ("sparse_categorical_crossentropy", False, "softmax", 3, MULTI_HOT),  # classes of three places
+    ("CrossEntropyLoss", True, "linear", 3, MULTI_HOT.astype(int)),
     ("categorical_crossentropy", False, "softmax", 3, ONE_HOT),
     ("categorical_crossentropy", False, "sigmoid", 3, ONE_HOT),
     ("binary_crossentropy", False, "sigmoid", 1, YES_NO),

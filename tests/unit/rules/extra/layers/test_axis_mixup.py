@@ -59,6 +59,13 @@ def test_scores_that_were_flattened_across_classes_fire(run_rule, flatten, fires
     assert fired_at(run_rule("AxisMixup", steps)) == ([1] if fires else [])
 
 
+def test_an_axis_of_length_one_behind_the_classes_may_be_dropped(run_rule):
+    """Scores of shape (samples, classes, 1) lie as rows of classes already."""
+    scores = np.random.default_rng(0).normal(size=(6, 4, 1))
+    tensors = {"score_output_0": scores, **loss_tensors(scores[..., 0], np.arange(6) % 4)}
+    assert run_rule("AxisMixup", {(TRAIN, step): tensors for step in range(3)}) == []
+
+
 @pytest.mark.parametrize(
     ("batch_axis", "targets", "fires"),
     [
