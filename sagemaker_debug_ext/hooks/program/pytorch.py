@@ -17,6 +17,8 @@ _MOST_NUMBERS: Final = 100
 """Length of a tensor, such as the weights of classes, up to which its numbers are recorded."""
 _MOST_OPTIMIZERS: Final = 100
 """Number of different optimizers that are recorded, because a script may make one for each update."""
+_SIZES: Final = ("out_features", "out_channels", "embedding_dim")
+"""Attributes of modules that give the size of their output's last axis."""
 _OWN_LOSS: Final = "loss"
 """Name of a loss that is no module and no known function, as in ``loss_output_0``."""
 
@@ -179,7 +181,7 @@ class TorchProgram:
 
 def _layer(name: str, module: nn.Module) -> LayerRecord:
     settings = vars(module)  # because a failing look-up on a module formats an error, which takes most of the time
-    units = settings.get("out_features", settings.get("out_channels"))
+    units = next((settings[size] for size in _SIZES if size in settings), None)
     batch_first = settings.get("batch_first")
     return LayerRecord(
         name=name,

@@ -89,12 +89,20 @@ def _is_computed_word_by_word(view: StepView, name: str) -> bool:
     return name.endswith("_output_0") and f"{name.removesuffix('0')}2" in view.tensor_names
 
 
+def _are_words(view: StepView, num_classes: int) -> bool:
+    """Return whether the model embeds as many words as it has classes: it predicts words, of which some never occur."""
+    program = view.trial.program
+    sizes = {layer.units for layer in program.layers if layer.type == "Embedding"} if program is not None else set()
+    shapes = [value.shape for name in view.selected(PARAMETERS) if (value := view.value(name)) is not None]
+    return any((num_classes, size) in shapes for size in sizes)
+
+
 class LabelMix(BuiltinRule):
     """A class of the output never or hardly ever occurs, or the data are sorted by label.
 
     Checks targets of losses at TRAIN steps (or steps without a mode), if they are class indices, one per sample. The
     words of a sentence or the pixels of an image are skipped: they are not independent of each other, and some classes,
-    such as the start token, never occur as targets. Saved inputs of the model give the number of samples. A loss that
+    such as the start token, never occur as targets; so are classes that the model also embeds. Saved inputs of the model give the number of samples. A loss that
     is computed more than twice in a step is taken for that of words which come one by one.
 
     The rule fires if one of the classes has not occurred after `samples_per_class` samples for each class of the
@@ -184,7 +192,7 @@ class LabelMix(BuiltinRule):
         enough = num_classes * self.parameters["samples_per_class"]
         if not missing or num_classes > MAX_CLASSES or seen.total.total() < enough:
             return []
-        if not has_unit_for_each(view, num_classes):
+        if not has_unit_for_each(view, num_classes) or _are_words(view, num_classes):
             return []
         text = (
             f"Class {missing[0]} never comes up among the {seen.total.total()} labels of {name!r} so far, although "

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.extra.data.label_mix import Batch, mixing
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials.trial import Trial
 from support.rule_trials import EVAL, GLOBAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
@@ -108,6 +110,16 @@ def test_the_right_candidate_may_always_be_the_first(run_rule, units, fires):
     """Labels that are all 0 are tolerated if no layer has a unit for each candidate."""
     tensors = loss_tensors(RNG.normal(size=(20, 4)), np.zeros(20, np.int64)) | {"head.weight": np.ones((units, 3))}
     assert bool(run_rule("LabelMix", steps_of([tensors] * 45))) == fires
+
+
+@pytest.mark.parametrize(("num_words", "fires"), [(3, False), (30, True)])
+def test_words_that_a_decoder_is_never_to_answer_are_not_missed(run_rule, monkeypatch, num_words, fires):
+    """A model that embeds its own classes predicts words, such as a start token that is never a target."""
+    program = ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="e", type="Embedding", units=5),))
+    monkeypatch.setattr(Trial, "program", program)
+    tensors = loss_tensors(RNG.normal(size=(20, 3)), np.arange(20) % 2 + 1)
+    parameters = {"head.weight": np.ones((3, 4)), "e.weight": np.ones((num_words, 5))}
+    assert bool(run_rule("LabelMix", steps_of([tensors | parameters] * 45))) == fires
 
 
 def test_complex_labels_give_no_verdict(run_rule):
