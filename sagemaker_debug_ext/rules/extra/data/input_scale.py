@@ -13,12 +13,14 @@ from sagemaker_debug_ext.rules.inference.activations import reaches_layer_unchan
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
 from sagemaker_debug_ext.rules.inference.training import StreakCounter
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import chosen_or
+from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 MATTERS: Final = 0.75
 """Fraction of the mean of targets that is ignored."""
+SCALED_BY_MODEL: Final = Selection(patterns=[r"(^|/)rescaling[^/]*/outputs$"])
+"""Inputs as a Keras model has scaled them."""
 STANDS_FOR_MISSING: Final = "seems to mark missing targets, because all others are scaled"
 
 
@@ -27,6 +29,14 @@ def largest_scale(inputs: Array) -> float | None:
     if inputs.dtype.kind not in "fV":
         return None
     found = float(np.sqrt(np.mean(np.square(to_float64(inputs)))))
+    return found if math.isfinite(found) else None
+
+
+def largest_magnitude(inputs: Array) -> float | None:
+    """Return the largest absolute value; None for integers, which are indices, and for non-finite values."""
+    if inputs.dtype.kind not in "fV" or not inputs.size:
+        return None
+    found = float(np.abs(to_float64(inputs)).max())
     return found if math.isfinite(found) else None
 
 
@@ -66,9 +76,10 @@ class InputScale(TensorRule):
     """Inputs of the model are far from the scale that networks are initialised for.
 
     Checks floating-point inputs at TRAIN steps, or at all steps if the trial has no TRAIN steps; EvaluationMismatch is
-    about those of evaluation. The rule fires if their root mean square is above `max_scale` or below `min_scale` at
-    `patience` consecutive saved steps. Inputs are skipped if layers were saved and none with a weight matrix takes them
-    unchanged: the model then scales them itself, for example by a normalisation.
+    about those of evaluation. The rule fires if their root mean square is above `max_scale`, or their largest magnitude
+    is below `min_scale`, at `patience` consecutive saved steps. Inputs are skipped if layers were saved and none with a
+    weight matrix takes them unchanged: the model then scales them itself, for example by a normalisation. The outputs
+    of a Rescaling layer of Keras are checked as well, because images that are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -80,7 +91,8 @@ class InputScale(TensorRule):
             given: those of the whole model, as the framework names them.
         targets_regex: The same for targets. When not given: those of losses of differences.
         max_scale: Largest root mean square; 20 when not given.
-        min_scale: Smallest root mean square; 0.001 when not given.
+        min_scale: Smallest magnitude of the largest input; 0.004 when not given, which images of 0 to 255 do not reach
+            if they are divided by 255 twice.
         patience: Number of consecutive saved steps; 3 when not given.
 
     Source:
@@ -100,12 +112,15 @@ class InputScale(TensorRule):
 
     def configure(self) -> None:
         self._targets = chosen_or(self.parameters["targets_regex"], Role.REGRESSION_TARGET)
-        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT).united_with(self._targets)
+        inputs = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
+        if not self.parameters["tensor_regex"]:
+            inputs = inputs.united_with(SCALED_BY_MODEL)
+        self.selection = inputs.united_with(self._targets)
         self._streaks = StreakCounter()
         self._placeholders: dict[str, float | None] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return the root mean square of an input."""
+        """Return the root mean square of an input, or its largest magnitude if that is too small."""
         if view.step_in(train_or_all(view)) is None:
             return None
         is_target = name in view.selected(self._targets)
@@ -114,16 +129,20 @@ class InputScale(TensorRule):
             return None
         high: float = self.parameters["max_scale"]
         low: float = 0.0 if is_target else self.parameters["min_scale"]
-        is_beyond = scale > high or scale < low
+        largest = view.statistic(name, largest_magnitude) if scale < low else None
+        is_small = largest is not None and largest < low
+        is_beyond = scale > high or is_small
         if is_beyond and is_target:
             is_beyond = are_numbers(view, name) and not comes_near(view, name, high)
         elif is_beyond:
             is_beyond = reaches_layer_unchanged(view, name)
         length = self._streaks.observe(name, is_beyond)
-        limit = high if scale > high else low
-        text = self._missing(view, name, length) if is_target and length else ""
+        value, limit, kind = (largest, low, "largest magnitude") if is_small else (scale, high, "root mean square")
+        text = f"the {kind} of the first is {value:.4g}, beyond the limit of {limit:g}"
+        if is_target and length:
+            text += self._missing(view, name, length)
         return Measurement(
-            scale, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text
+            value, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text
         )
 
     def _missing(self, view: StepView, name: str, length: int) -> str:
@@ -136,7 +155,4 @@ class InputScale(TensorRule):
         return "" if found is None else f"; {found:g} {STANDS_FOR_MISSING}"
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        return (
-            f"Inputs are not scaled in {describe_tensors(names)}: the root mean square of the first is "
-            f"{first.value:.4g}, beyond the limit of {first.threshold:g}{first.text}."
-        )
+        return f"Inputs are not scaled in {describe_tensors(names)}: {first.text}."

@@ -102,8 +102,9 @@ class LabelMix(BuiltinRule):
 
     Checks targets of losses at TRAIN steps (or steps without a mode), if they are class indices, one per sample. The
     words of a sentence or the pixels of an image are skipped: they are not independent of each other, and some classes,
-    such as the start token, never occur as targets; so are classes that the model also embeds. Saved inputs of the model give the number of samples. A loss that
-    is computed more than twice in a step is taken for that of words which come one by one.
+    such as the start token, never occur as targets; so are classes that the model also embeds. Saved inputs of the
+    model give the number of samples. A loss that is computed more than twice in a step is taken for that of words which
+    come one by one.
 
     The rule fires if one of the classes has not occurred after `samples_per_class` samples for each class of the
     output, counting at most 20 classes. Classes that occur at EVAL steps are named as such: training and evaluation

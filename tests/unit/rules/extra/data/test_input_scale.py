@@ -13,12 +13,33 @@ from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize(("scale", "fires"), [(19.0, False), (21.0, True), (0.0011, False), (0.0009, True)])
+@pytest.mark.parametrize(("scale", "fires"), [(19.0, False), (21.0, True), (0.0041, False), (1 / 255, True)])
 def test_inputs_must_be_of_a_usual_size(run_rule, scale, fires):
     """Inputs whose size is beyond a limit for three steps in a row fire, unless they are whole numbers."""
     steps = steps_with("Net_input_0", [np.full((4, 2), scale)] * 3)
     assert fired_at(run_rule("InputScale", steps)) == ([2] if fires else [])
     assert run_rule("InputScale", steps_with("Net_input_0", [np.full((4, 2), 999)] * 3)) == []
+
+
+def test_inputs_that_are_mostly_zero_are_not_small(run_rule):
+    """Sparse inputs, such as normalised counts of words, are sound as long as some of them are not tiny."""
+    inputs = np.zeros((4, 4000))
+    inputs[:, :30] = 1 / 30
+    assert run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3)) == []
+
+
+@pytest.mark.parametrize(("factor", "fires"), [(1 / 255, True), (1.0, False)])
+def test_images_that_a_model_scales_once_more_fire(run_rule, factor, fires):
+    """What a Rescaling layer of Keras gives to the first layer is as good as an input."""
+    images = RNG.random((4, 3, 3, 1))
+    tensors = {
+        "inputs": images,
+        "rescaling/inputs": images,
+        "rescaling/outputs": images * factor,
+        "conv2d/inputs": images * factor,
+        "conv2d/weights/conv2d/kernel:0": RNG.normal(size=(3, 3, 1, 2)),
+    }
+    assert bool(run_rule("InputScale", steps_of([tensors] * 3))) == fires
 
 
 def test_targets_of_a_regression_must_be_scaled(run_rule):
@@ -72,7 +93,7 @@ def test_cause_when_one_number_stands_for_missing_targets_then_is_the_labels(run
     assert (STANDS_FOR_MISSING in issues[0].message) == (cause == "labels")
 
 
-@pytest.mark.parametrize(("scale", "threshold"), [(21.0, 20.0), (0.0009, 0.001)], ids=["too large", "too small"])
+@pytest.mark.parametrize(("scale", "threshold"), [(21.0, 20.0), (1 / 255, 0.004)], ids=["too large", "too small"])
 def test_issue_when_inputs_are_beyond_a_limit_then_has_that_limit(run_rule, scale, threshold):
     """The threshold of an issue is the limit that the inputs have passed."""
     (issue,) = run_rule("InputScale", steps_with("Net_input_0", [np.full((4, 2), scale)] * 3))
