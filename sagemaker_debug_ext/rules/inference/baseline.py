@@ -8,7 +8,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.losses import LossObservation, class_shares, entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import (
+    LossObservation,
+    class_shares,
+    columns_of,
+    entropy,
+    observed_losses,
+)
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -27,6 +33,8 @@ def error_of(loss: LossObservation) -> float | None:
     if loss.expects_logits:
         is_probability = np.min(loss.scores) >= 0 and np.max(loss.scores) <= 1
         return None if is_probability else loss.bce_with_logits
+    if loss.kind == "BCE":
+        return loss.bce_of_probabilities
     if loss.is_regression_loss:
         return float(np.mean((to_float64(loss.scores) - to_float64(loss.targets)) ** 2))
     return None
@@ -51,15 +59,19 @@ class BaselineComparison:
         names = []
         for loss in observed_losses(view):
             error = self._error_of(loss)
-            has_classes = loss.num_classes is not None or loss.expects_logits
-            is_plain = error is not None and loss.name not in self._weighed
-            of_classes = is_plain and has_classes
+            of_classes = (
+                error is not None
+                and loss.name not in self._weighed
+                and (loss.num_classes is not None or loss.expects_logits or loss.kind == "BCE")
+            )
             if error is None:
                 error = None if loss.kind is not None else loss.residual_variance
             if error is None:
                 continue
-            targets = _columns_of(loss.targets) if is_plain and not has_classes else loss.targets.reshape(-1)
-            if loss.num_classes is not None:  # other targets are padding
+            targets = loss.targets
+            if loss.num_classes is None:
+                targets = columns_of(targets)
+            else:  # other targets are padding
                 targets = targets[(targets >= 0) & (targets < loss.num_classes)]
             self._keep(loss.name, _Answered(error, targets, of_classes))
             self._seen[loss.name] += 1
@@ -105,12 +117,6 @@ class BaselineComparison:
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
 
 
-def _columns_of(targets: Array) -> Array:
-    """Return numbers to regress, one row for each sample; a single number for each has no second axis."""
-    rows = targets.reshape(len(targets), -1) if targets.ndim > 1 else targets
-    return rows if rows.ndim > 1 and rows.shape[1] > 1 else rows.reshape(-1)
-
-
 class _Answered(NamedTuple):
     loss: float
     targets: Array
@@ -121,18 +127,30 @@ def error_of_constant(targets: Array, of_classes: bool) -> float:
     """Return the error of the best constant prediction: entropy or variance; of several targets, of each on its own."""
     if not of_classes:
         return float(np.var(to_float64(targets), axis=0, ddof=1).mean()) if len(targets) > 1 else 0.0
-    if targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets)):
+    are_whole = targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets))
+    if targets.ndim == 1 and are_whole:
         shares = class_shares(targets)
         entropy_of_sample = entropy(shares)
         # The entropy of a small sample is too small: the correction of Miller and Madow.
         return entropy_of_sample + (len(shares) - 1) / (2 * targets.size) if entropy_of_sample else 0.0
-    mean = float(np.mean(to_float64(targets)))  # of the probabilities of class 1
-    return entropy(np.array([mean, 1 - mean]))
+    of_each = binary_entropy(np.mean(to_float64(targets), axis=0))
+    return float(np.mean(of_each + np.where(of_each > 0, are_whole / (2 * len(targets)), 0)))
+
+
+def binary_entropy(shares: Array) -> Array:
+    """Return the entropy for each probability of class 1."""
+    of_both = np.stack([shares, 1 - shares])
+    return np.asarray(-np.sum(of_both * np.log(np.where(of_both > 0, of_both, 1)), axis=0))
 
 
 def is_weighed(loss: LossObservation) -> bool:
-    """Return whether a binary cross entropy of logits differs from the mean, because it weighs classes or samples."""
-    if loss.num_classes is not None or not loss.is_binary or loss.kind != "BCEWithLogits":
+    """Return whether a binary cross entropy is not the mean, because it weighs classes or samples, or adds them up."""
+    if loss.num_classes is not None or loss.scores.shape != loss.targets.shape:
         return False
-    plain = loss.bce_with_logits
+    if loss.kind == "BCEWithLogits" and loss.is_binary:
+        plain = loss.bce_with_logits
+    elif loss.kind == "BCE" and loss.bce_of_probabilities is not None:
+        plain = loss.bce_of_probabilities
+    else:
+        return False
     return np.isfinite(loss.value) and abs(loss.value - plain) > WEIGHED * plain

@@ -115,14 +115,19 @@ class LossObservation:
 
     @functools.cached_property
     def residual_variance(self) -> float | None:
-        """Residual variance of the targets after a linear fit to the scores; None for too few values."""
-        if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS:
+        """Residual variance of the targets after a linear fit to the scores; None for too few values.
+
+        Of several targets for each sample, each has an offset of its own.
+        """
+        if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS or len(self.targets) < 2:
             return None
-        scores, targets = to_float64(self.scores).reshape(-1), to_float64(self.targets).reshape(-1)
-        scores, targets = scores - scores.mean(), targets - targets.mean()
+        scores, targets = columns_of(to_float64(self.scores)), columns_of(to_float64(self.targets))
+        scores, targets = (values - values.mean(axis=0) for values in (scores, targets))
+        num_fitted = targets[0].size + 1
+        scores, targets = scores.reshape(-1), targets.reshape(-1)
         spread = scores @ scores
         explained = (scores @ targets) ** 2 / spread if spread > 0 else 0.0
-        return float((targets @ targets - explained) / (len(targets) - 2))
+        return float((targets @ targets - explained) / max(targets.size - num_fitted, 1))
 
     def _rows(self) -> tuple[Numbers, Array] | None:
         """Return the scores of each sample with a class, and these classes; None without classes."""
@@ -159,6 +164,12 @@ class LossObservation:
         rows = rows - rows.max(axis=1, keepdims=True)
         logs = rows[np.arange(len(rows)), targets] - np.log(np.exp(rows).sum(axis=1))
         return float(-logs.mean())
+
+
+def columns_of(numbers: Array) -> Array:
+    """Return numbers with one row for each sample; those with a single number for each have no second axis."""
+    rows = numbers.reshape(len(numbers), -1) if numbers.ndim > 1 else numbers
+    return rows if rows.ndim > 1 and rows.shape[1] > 1 else rows.reshape(-1)
 
 
 def observed_losses(view: StepView, *, keeps_shares: bool = False) -> tuple[LossObservation, ...]:

@@ -26,6 +26,23 @@ def test_a_model_must_beat_the_best_constant(run_rule, confidence, fires):
     assert fired_at(run_rule("NoSkill", classification_steps(confidence))) == ([59] if fires else [])
 
 
+@pytest.mark.parametrize("kind", ["BCELoss", "BCEWithLogitsLoss", "MSELoss", "QuantileLoss"])
+@pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.9, False)])
+def test_a_model_must_beat_a_constant_of_each_target(run_rule, kind, confidence, fires):
+    """Knowing the mean of each pixel, but nothing of a picture, is no skill."""
+    rng = np.random.default_rng(0)
+    means = rng.uniform(0.1, 0.9, 12)
+    steps = []
+    for _ in range(60):
+        targets = (rng.random((30, 12)) < means).astype(float)
+        answers = means + confidence * (targets - means)
+        if kind == "BCEWithLogitsLoss":
+            answers = np.log(answers / (1 - answers))
+        loss = np.mean(-targets * np.log(means) - (1 - targets) * np.log(1 - means)) if confidence == 0 else 1.0
+        steps.append(loss_tensors(answers, targets, loss, kind))
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
 @pytest.mark.parametrize(
     ("confidence", "text"), [(0.02, "% below that of the best constant"), (-1.0, "% above that of the best constant")]
 )
