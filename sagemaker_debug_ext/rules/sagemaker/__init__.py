@@ -1,1 +1,1 @@
-"""The rules of SageMaker Debugger, one per module. The service defines their names, parameters and defaults."""
+"""The rules of SageMaker Debugger, one per module, in the topics of `extra`. The service defines their parameters."""

@@ -11,7 +11,7 @@ import pytest
 from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
 from sagemaker_debug_ext.rules import invoke_rule
 from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
-from sagemaker_debug_ext.rules.sagemaker.vanishing_gradient import VanishingGradient
+from sagemaker_debug_ext.rules.sagemaker.updates.vanishing_gradient import VanishingGradient
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 STEPS = {(ModeKeys.TRAIN, step): {"gradient/w": np.full(2, 0.1**step)} for step in range(4)}

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.rules.builtin_rule import TensorRule
 from sagemaker_debug_ext.rules.evaluation import blocks as blocks_module
 from sagemaker_debug_ext.rules.evaluation.blocks import BlockReader
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
-from sagemaker_debug_ext.rules.sagemaker.exploding_tensor import ExplodingTensor
+from sagemaker_debug_ext.rules.sagemaker.tensors.exploding_tensor import ExplodingTensor
 from sagemaker_debug_ext.store import reader as reader_module
 from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name

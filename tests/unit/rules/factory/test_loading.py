@@ -7,7 +7,7 @@ import pytest
 from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.rules import Rule
 from sagemaker_debug_ext.rules.factory.loading import load_rule_class, load_rule_file
-from sagemaker_debug_ext.rules.sagemaker.overfit import Overfit
+from sagemaker_debug_ext.rules.sagemaker.losses.overfit import Overfit
 
 SOURCE = """
 import dataclasses
@@ -37,7 +37,7 @@ def source(tmp_path):
 
 def test_a_class_is_found_by_dotted_path():
     """As the catalog names it."""
-    assert load_rule_class("sagemaker_debug_ext.rules.sagemaker.overfit:Overfit") is Overfit
+    assert load_rule_class("sagemaker_debug_ext.rules.sagemaker.losses.overfit:Overfit") is Overfit
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_a_class_is_found_by_dotted_path():
     [
         ("sagemaker_debug_ext.rules", SMDebugValueError, "package.module:Class"),
         (":Overfit", SMDebugValueError, "package.module:Class"),
-        ("sagemaker_debug_ext.rules.sagemaker.overfit:Overfitt", SMDebugValueError, "did you mean 'Overfit'"),
-        ("sagemaker_debug_ext.rules.sagemaker.overfit:Losses", SMDebugTypeError, "subclass of Rule"),
-        ("sagemaker_debug_ext.rules.sagemaker.overfit:loss_gap", SMDebugTypeError, "subclass of Rule"),
+        ("sagemaker_debug_ext.rules.sagemaker.losses.overfit:Overfitt", SMDebugValueError, "did you mean 'Overfit'"),
+        ("sagemaker_debug_ext.rules.sagemaker.losses.overfit:Losses", SMDebugTypeError, "subclass of Rule"),
+        ("sagemaker_debug_ext.rules.sagemaker.losses.overfit:loss_gap", SMDebugTypeError, "subclass of Rule"),
         ("sagemaker_debug_ext.nowhere:Overfit", ImportError, "nowhere"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.rules.sagemaker.overtraining import Optimum
+from sagemaker_debug_ext.rules.sagemaker.losses.overtraining import Optimum
 from support.rule_trials import EVAL, GLOBAL, TRAIN, fired_at, steps_with
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.recommended import recommended_parameters
-from sagemaker_debug_ext.rules.sagemaker.saturated_activation import activation_of
+from sagemaker_debug_ext.rules.sagemaker.layers.saturated_activation import activation_of
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import program_key
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord

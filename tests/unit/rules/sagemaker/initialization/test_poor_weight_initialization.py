@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sagemaker_debug_ext.rules.sagemaker.poor_weight_initialization import least_spread, spread
+from sagemaker_debug_ext.rules.sagemaker.initialization.poor_weight_initialization import least_spread, spread
 from support.rule_trials import TRAIN, fired_at, steps_with
 
 

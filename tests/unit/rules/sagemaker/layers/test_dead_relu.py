@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role
 from sagemaker_debug_ext.rules.recommended import recommended_parameters
-from sagemaker_debug_ext.rules.sagemaker.dead_relu import dead_percent, unit_activity_percent
+from sagemaker_debug_ext.rules.sagemaker.layers.dead_relu import dead_percent, unit_activity_percent
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import program_key, reduction_tensor_name
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.sagemaker.weight_update_ratio import earlier_step
+from sagemaker_debug_ext.rules.sagemaker.updates.weight_update_ratio import earlier_step
 from support.rule_trials import EVAL, TRAIN, fired_at, steps_with
 
 

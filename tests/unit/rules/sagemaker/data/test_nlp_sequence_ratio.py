@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.sagemaker.nlp_sequence_ratio import token_percent
+from sagemaker_debug_ext.rules.sagemaker.data.nlp_sequence_ratio import token_percent
 from support.rule_trials import steps_with
 
 

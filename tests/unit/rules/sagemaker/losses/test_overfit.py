@@ -10,7 +10,7 @@ import pytest
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.inference.loss_pairs import Losses
-from sagemaker_debug_ext.rules.sagemaker.overfit import loss_gap
+from sagemaker_debug_ext.rules.sagemaker.losses.overfit import loss_gap
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Trial, create_trial

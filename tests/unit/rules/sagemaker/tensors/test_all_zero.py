@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sagemaker_debug_ext.rules.sagemaker.all_zero import zero_percent
+from sagemaker_debug_ext.rules.sagemaker.tensors.all_zero import zero_percent
 from support.rule_trials import TRAIN, steps_with
 
 

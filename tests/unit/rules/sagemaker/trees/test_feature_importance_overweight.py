@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sagemaker_debug_ext.rules.sagemaker.feature_importance_overweight import leading_share
+from sagemaker_debug_ext.rules.sagemaker.trees.feature_importance_overweight import leading_share
 from support.rule_trials import GLOBAL, TRAIN
 
 

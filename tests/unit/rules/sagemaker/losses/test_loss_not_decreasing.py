@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation, SMDebugValueError
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.sagemaker.loss_not_decreasing import change_percent, is_not_decreasing, reference_step
+from sagemaker_debug_ext.rules.sagemaker.losses.loss_not_decreasing import (
+    change_percent,
+    is_not_decreasing,
+    reference_step,
+)
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.sagemaker.tree_depth import tree_depth
+from sagemaker_debug_ext.rules.sagemaker.trees.tree_depth import tree_depth
 from support.rule_trials import TRAIN, steps_with
 
 

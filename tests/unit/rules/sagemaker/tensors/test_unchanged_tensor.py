@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.sagemaker.unchanged_tensor import is_close
+from sagemaker_debug_ext.rules.sagemaker.tensors.unchanged_tensor import is_close
 from support.rule_trials import EVAL, TRAIN, fired_at, steps_with
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import confusion_matrix
-from sagemaker_debug_ext.rules.sagemaker import confusion
-from sagemaker_debug_ext.rules.sagemaker.confusion import Confusion
+from sagemaker_debug_ext.rules.sagemaker.losses import confusion
+from sagemaker_debug_ext.rules.sagemaker.losses.confusion import Confusion
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.sagemaker.similar_across_runs import times_tolerance
+from sagemaker_debug_ext.rules.sagemaker.tensors.similar_across_runs import times_tolerance
 from sagemaker_debug_ext.testing.trials import write_trial
 from support.rule_trials import TRAIN, fired_at
 

@@ -1,0 +1,1 @@
+"""Rules about inputs, labels, and the split into training and evaluation data."""

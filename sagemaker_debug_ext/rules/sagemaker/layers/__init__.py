@@ -1,0 +1,1 @@
+"""Rules about activations and the structure of a model."""

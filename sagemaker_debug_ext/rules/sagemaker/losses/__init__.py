@@ -1,0 +1,1 @@
+"""Rules about losses and predictions over time."""

@@ -1,0 +1,1 @@
+"""Rules about tensors of any kind: their values, and whether any arrive."""

@@ -1,0 +1,1 @@
+"""Rules about gradients, learning rates and weight updates."""
