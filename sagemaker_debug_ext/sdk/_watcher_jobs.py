@@ -119,9 +119,7 @@ def _warning_about(name: str) -> Iterator[None]:
         )
 
 
-def start_watcher_jobs(
-    events: Any, client_factory: Callable[[str], Any], clock: Callable[[], float] = time.monotonic
-) -> None:
+def start_watcher_jobs(events: Any, client_factory: Callable[[str], Any]) -> None:
     """Let each training job that is created, and asks for it, be followed by the processing job of its watcher.
 
     A watcher whose time is over is followed by another one, as soon as a client describes the training job. Doing so
@@ -130,9 +128,8 @@ def start_watcher_jobs(
     Args:
         events: The event emitter of a client or session.
         client_factory: Returns a client of SageMaker for a region.
-        clock: Monotonic clock in seconds.
     """
-    jobs = _WatcherJobs(client_factory, clock)
+    jobs = _WatcherJobs(client_factory)
     for event, handler in ((_BUILD, jobs.keep), (_DONE, jobs.created), (_DESCRIBED, jobs.described)):
         events.register_last(event, handler, unique_id=f"{_ID}-{event}")
 

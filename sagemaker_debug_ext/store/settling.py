@@ -23,27 +23,17 @@ SETTLE_SECONDS: Final = 120.0
 class SettlingBackend(Backend):
     """Shows the trial in another back end as if its files had arrived in order.
 
-    A new index file is reported once its event file is there and `delay_seconds` have passed, and the end marker once
-    nothing has changed for `settle_seconds`. Both are shown at once after `finish`.
+    A new index file is reported once its event file is there and `DELAY_SECONDS` have passed, and the end marker once
+    nothing has changed for `SETTLE_SECONDS`. Both are shown at once after `finish`.
 
     Args:
         backend: The back end with the copy.
-        delay_seconds: See `DELAY_SECONDS`.
-        settle_seconds: See `SETTLE_SECONDS`.
         clock: Monotonic clock in seconds.
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        delay_seconds: float = DELAY_SECONDS,
-        settle_seconds: float = SETTLE_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
         self.url = backend.url
         self._backend = backend
-        self._delay_seconds = delay_seconds
-        self._settle_seconds = settle_seconds
         self._clock = clock
         self._is_complete = False
         self._found: list[tuple[str, str]] = []
@@ -68,7 +58,7 @@ class SettlingBackend(Backend):
         step_file = try_parse_index_key(key)
         if step_file is None:
             return True
-        return self._clock() - since >= self._delay_seconds and self._backend.exists(event_key(*step_file))
+        return self._clock() - since >= DELAY_SECONDS and self._backend.exists(event_key(*step_file))
 
     def exists(self, key: str) -> bool:
         """Return whether an object exists; the end marker exists only if the copy is complete."""
@@ -118,7 +108,7 @@ class SettlingBackend(Backend):
             found = [(info.key, info.version) for info in self._backend.list()]
             if found != self._found:
                 self._found, self._changed_at = found, self._clock()
-            self._is_complete = self._clock() - self._changed_at >= self._settle_seconds
+            self._is_complete = self._clock() - self._changed_at >= SETTLE_SECONDS
         return self._is_complete
 
 

@@ -80,7 +80,6 @@ def output_keys(model: Any) -> list[str]:
 def keras_program(
     model: Any,
     names: dict[int, str],
-    num_samples: int | None = None,
     batch: BatchForm = UNKNOWN_FORM,
     loop: LoopCall | None = None,
 ) -> ProgramRecord:
@@ -89,7 +88,6 @@ def keras_program(
     Args:
         model: The model, which may be built or compiled only in part.
         names: Names of its layers, by their `id`.
-        num_samples: Number of training samples, if known.
         batch: Form of a training batch.
         loop: How a custom loop calls the model; None where `fit` trains it.
     """
@@ -111,7 +109,6 @@ def keras_program(
         input_dtypes=batch.inputs,
         is_weighted=batch.is_weighted,
         has_own_step=getattr(type(model), "train_step", None) is not keras.Model.train_step,
-        num_samples=num_samples,
         unknown=tuple(unknown),
     )
 

@@ -61,14 +61,13 @@ class Rates:
 class Processors:
     """Utilization and I/O wait of each core that this process may use, in percent; waiting counts as busy."""
 
-    def __init__(self, counters: Counters, cgroup: Cgroup, clock: Clock = time.monotonic) -> None:
+    def __init__(self, counters: Counters, cgroup: Cgroup) -> None:
         self._counters = counters
         self._cgroup = cgroup
         self._limit = cgroup.cpu_limit()
         self._cores = self._usable_cores()
         self._last: Sequence[Any] = ()
         self._rates = Rates()
-        self._clock = clock
 
     def _usable_cores(self) -> frozenset[int] | None:
         try:
@@ -79,7 +78,7 @@ class Processors:
     def __call__(self) -> Iterator[Value]:
         """Return the values since the last call; none at the first one."""
         seconds = None if self._limit is None else self._cgroup.cpu_seconds()
-        return self._values(self._counters.cpu_times(), seconds, self._clock())
+        return self._values(self._counters.cpu_times(), seconds, time.monotonic())
 
     def _values(
         self, read_times: Callable[[], list[Any]], seconds: tuple[float, float] | None, now: float
@@ -131,7 +130,7 @@ def memory_source(counters: Counters, cgroup: Cgroup) -> Source:
     return source
 
 
-def disk_source(counters: Counters, clock: Clock = time.monotonic) -> Source:
+def disk_source(counters: Counters) -> Source:
     """Return a source of the operations and bytes per second of all disks."""
     rates = Rates()
 
@@ -147,7 +146,7 @@ def disk_source(counters: Counters, clock: Clock = time.monotonic) -> Source:
         for name, rate in rates.update(sums, now).items():
             yield Value("i/o", name, "", rate)
 
-    return lambda: values(counters.disk_io_counters(), clock())
+    return lambda: values(counters.disk_io_counters(), time.monotonic())
 
 
 def network_source(counters: Counters, clock: Clock = time.monotonic) -> Source:

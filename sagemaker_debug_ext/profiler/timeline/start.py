@@ -97,16 +97,13 @@ def start_timeline_from_environment(environment: Mapping[str, str] | None = None
         return None
 
 
-def start_timeline_from_config(environment: Mapping[str, str] | None = None) -> Timeline | None:
+def start_timeline_from_config() -> Timeline | None:
     """Start the timeline for which ``profilerconfig.json`` asks by ``ProfilingParameters``, in its ``LocalPath``.
-
-    Args:
-        environment: Environment variables; those of the process by default.
 
     Returns:
         The timeline; None if the file asks for none, or if this process has one.
     """
-    settings = read_settings(config_path(os.environ if environment is None else environment))
+    settings = read_settings(config_path(os.environ))
     if not settings.is_enabled or current_timeline() is not None:
         return None
     try:
