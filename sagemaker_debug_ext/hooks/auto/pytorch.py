@@ -88,7 +88,7 @@ class AutoHook(Hook):
         """Save a call of a loss function as one of the loss module of class `kind`, unless that is saved itself."""
         if module is not None and self._is_loss(module):
             return
-        if not self._records_functions():
+        if not self.records_functions:
             return
         self._note_computed_loss()
         self._save_custom_tensors()
@@ -105,17 +105,15 @@ class AutoHook(Hook):
 
         A dropout that belongs to a model is saved itself; one that the forward pass makes anew each time does not.
         """
-        if self._records_functions() and (module is None or not self._roots.has_part(module)):
+        if self.records_functions and (module is None or not self._roots.has_part(module)):
             self._offer_numbered(f"functional.{function}_active", torch.tensor(float(drops)))
 
     @property
     def records_functions(self) -> bool:
         """Whether calls of functions belong to what is captured now."""
-        return not self.is_closed and self._records_functions()
-
-    def _records_functions(self) -> bool:
-        """Return whether calls of functions belong to what is captured now."""
-        return current_backward() == NO_BACKWARD and not (self._skipped.is_skipping or self._role.is_helper)
+        if self.is_closed or current_backward() != NO_BACKWARD:
+            return False
+        return not (self._skipped.is_skipping or self._role.is_helper)
 
     def _make_detector(self) -> LossDetector:
         return LossDetector(self._on_backward, self._on_backward_done)
@@ -152,7 +150,7 @@ class AutoHook(Hook):
         if self._modes.note_update(optimizer):
             self._steps.correct_mode(ModeKeys.TRAIN)
         are_kept = self._resets.note_update(optimizer)
-        if are_kept is not None and self._records_functions():
+        if are_kept is not None and self.records_functions:
             kind, number = type(optimizer).__name__, self._resets.number_of(optimizer)
             self._capture_missing(f"{kind}_gradients_kept_{number}", torch.tensor(float(are_kept)))
             rate = optimizer.param_groups[0].get("lr")
@@ -163,7 +161,7 @@ class AutoHook(Hook):
     def _on_backward(self, tensors: Iterable[Any]) -> None:
         if current_backward() == NO_BACKWARD:
             self._modes.note_backward(tensors)
-            self._resets.note_backward(reads_values=self._records_functions() and bool(self._current_plan()))
+            self._resets.note_backward(reads_values=self.records_functions and bool(self._current_plan()))
             if self._num_looks < _NUM_LOOKS:
                 self._look_at_loss(tensors)
         super()._on_backward(tensors)
@@ -289,7 +287,7 @@ class _Finder:
         module: nn.Module | None,
     ) -> None:
         """Pass a call of a loss function on to the hook."""
-        if self._hook is not None and not self._hook.is_closed and os.getpid() == self._pid:
+        if self._hook is not None and os.getpid() == self._pid:
             self._hook.record_loss(kind, arguments, inputs, output, module)
 
     def wants_dropout(self) -> bool:
