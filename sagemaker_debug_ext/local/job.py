@@ -25,14 +25,7 @@ from sagemaker_debug_ext.errors import (
     TrainingJobError,
 )
 from sagemaker_debug_ext.local.channels import link_channels
-from sagemaker_debug_ext.local.description import (
-    MAX_REASON_LENGTH,
-    Description,
-    JobLock,
-    job_arn,
-    now,
-    shorten,
-)
+from sagemaker_debug_ext.local.description import Description, JobLock, job_arn, now
 from sagemaker_debug_ext.local.environment import job_environment
 from sagemaker_debug_ext.local.evaluation import LocalEvaluation
 from sagemaker_debug_ext.local.events import (
@@ -45,7 +38,7 @@ from sagemaker_debug_ext.local.events import (
 )
 from sagemaker_debug_ext.local.layout import create_folders, remove_folders
 from sagemaker_debug_ext.local.plan import JobHost, plan_job
-from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
+from sagemaker_debug_ext.local.process import JobProcess, LineReader, failure_reason
 from sagemaker_debug_ext.local.profiling import LocalProfilerEvaluation, profiler_folder, start_job_sampler
 from sagemaker_debug_ext.local.source import install_source
 from sagemaker_debug_ext.local.sync import ArtifactSync
@@ -70,7 +63,6 @@ _POLL_SECONDS: Final = 0.1
 _MAX_POLL_SECONDS: Final = 2.0
 _WAKE_SECONDS: Final = 1.0
 _SHARE_OF_TIME: Final = 0.1  # maximum share of one core for finding new files
-_TAIL_LINES: Final = 20
 
 
 def run_training_job(
@@ -503,7 +495,7 @@ class LocalTrainingJob:
         if stopped_as is None:
             self._move("InProgress", "Uploading")
         failed = code != 0 and stopped_as is None
-        reason = self._failure_reason(code) if failed else ""
+        reason = failure_reason(self._folder, code) if failed else ""
         members: dict[str, Any] = {}
         try:
             self._show_steps(self._shipping.ship(final=True))
@@ -520,22 +512,6 @@ class LocalTrainingJob:
             self._move("Stopped", stopped_as, **members)
         else:
             self._move("Completed", "Completed", **members)
-
-    def _failure_reason(self, code: int) -> str:
-        """Return why the entry point failed: its failure file if it wrote one, else the last lines of its output."""
-        how = f"AlgorithmError: {describe_exit(code)}"
-        try:
-            own_words = self._folder.failure.read_text(encoding="utf-8", errors="replace").strip()
-        except OSError:
-            own_words = ""
-        if own_words:
-            return shorten(f"{how}: {own_words}")
-        for path in (self._folder.stderr, self._folder.stdout):
-            printed = tail(path, _TAIL_LINES)
-            if printed:
-                head = f"{how}, last lines of {path.name}:\n"
-                return head + shorten(printed, MAX_REASON_LENGTH - len(head), keep_end=True)
-        return f"{how}, nothing was printed"
 
     def _ask_to_stop(self, stop_as: str, grace_seconds: float) -> bool:
         with self._state_lock:

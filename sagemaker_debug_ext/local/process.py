@@ -14,6 +14,8 @@ from typing import Final
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.local import supervisor
+from sagemaker_debug_ext.local.description import MAX_REASON_LENGTH, shorten
+from sagemaker_debug_ext.local.layout import JobFolder
 
 _TAIL_BYTES: Final = 16_384
 
@@ -117,6 +119,23 @@ def describe_exit(code: int) -> str:
         return f"signal {signal.Signals(-code).name}"
     except ValueError:
         return f"signal {-code}"
+
+
+def failure_reason(folder: JobFolder, code: int) -> str:
+    """Return why an entry point failed: its failure file if it wrote one, else the last lines of its output."""
+    how = f"AlgorithmError: {describe_exit(code)}"
+    try:
+        own_words = folder.failure.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        own_words = ""
+    if own_words:
+        return shorten(f"{how}: {own_words}")
+    for path in (folder.stderr, folder.stdout):
+        printed = tail(path)
+        if printed:
+            head = f"{how}, last lines of {path.name}:\n"
+            return head + shorten(printed, MAX_REASON_LENGTH - len(head), keep_end=True)
+    return f"{how}, nothing was printed"
 
 
 def tail(path: Path, lines: int = 20) -> str:
