@@ -30,7 +30,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 EXIT_USAGE: Final = 2
 _EXIT_INTERRUPTED: Final = 130
 
-_EPILOG = "exit status: 0 nothing found, 1 a rule found an issue, 2 wrong use or an error"
+_EPILOG = "exit status: 0 nothing found, 1 a rule found an issue, 2 wrong usage or an error"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(run=None, command=parser, words=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (demo, report, watch, ls, show, consolidate, profile, rules, run, self_managed, laptop, migrate):
+    for command in (demo, run, rules, report, watch, ls, show, consolidate, profile, self_managed, laptop, migrate):
         command.add_parser(commands)
     return parser
 
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments; those of the process by default.
 
     Returns:
-        The exit status: 0 nothing found, 1 a rule found an issue, 2 wrong use or an error.
+        The exit status: 0 nothing found, 1 a rule found an issue, 2 wrong usage or an error.
     """
     try:
         arguments = _parse(argv)

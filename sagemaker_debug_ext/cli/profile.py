@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sagemaker_debug_ext.cli import _arguments, _output
+
+_SUMMARY: Final = "Record how busy a machine is, and look at what was recorded."
 
 
 def add_parser(commands: Any) -> None:
     """Add the commands."""
-    profile = commands.add_parser("profile", help="Record how busy a machine is, and look at what was recorded.")
+    profile = commands.add_parser("profile", help=_SUMMARY, description=_SUMMARY)
     profile.set_defaults(command=profile)
     actions = profile.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(actions)
@@ -26,21 +28,21 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run(actions: Any) -> None:
-    summary = "Run a command and record its training steps and the system metrics of this machine meanwhile."
+    summary = "Run a command, and record its training steps and the system metrics of this machine."
     parser = _arguments.add_command(actions, "run", summary, run_command)
     parser.add_argument("--output", default="profiler-output", help="folder to write (default: %(default)s)")
     parser.add_argument(
         "--interval-millis",
         type=_arguments.parse_count,
         default=500,
-        help="time between samples (default: %(default)s)",
+        help="milliseconds between samples (default: %(default)s)",
     )
     # A single argument takes all words, because with two the first one would consume a ``--`` for the command.
     parser.add_argument("program", metavar="PROGRAM", nargs=argparse.PARSER, help="the command and its arguments")
 
 
 def _add_show(actions: Any) -> None:
-    summary = "Say what is slow and what to change, by the rules of ProfilerReport or by those that are named."
+    summary = "Show what is slow and what to change, by the rules of ProfilerReport or those given by --rule."
     parser = _arguments.add_command(actions, "show", summary, show)
     _add_profile(parser)
     _add_rules(parser)
@@ -60,7 +62,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_report(actions: Any) -> None:
-    summary = "Write the JSON files of ProfilerReport, or a page: when the job was slow, and what to change."
+    summary = "Write the JSON files of ProfilerReport, or a page that shows when the job was slow and what to change."
     parser = _arguments.add_command(actions, "report", summary, write_report)
     _add_profile(parser)
     parser.add_argument(

@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="time to read the layers of a trial (default: %(default)g)"
     )
-    parser.add_argument("--max-mb", type=float, default=3.0, help="highest size of the page (default: %(default)g)")
+    parser.add_argument("--max-mb", type=float, default=3.0, help="maximum size of the page (default: %(default)g)")
     parser.add_argument(
         "--samples",
         type=int,

@@ -35,9 +35,9 @@ sagemaker-debug rules run TRIAL --recommended."""
 _RUN: Final = "Run rules over a trial, and show what they find."
 
 _ABOUT_RUN: Final = """Run rules over a trial, and show the issues that they find; with --recommended also their likely
-causes, the likeliest first. A rule that is named first says which tensors it will look at, or why it will give no
-verdict. For rules that --recommended or --all choose, the output is shorter: the first issues of each, and the names of
-those that do not find their tensors. Exits with 1 if a rule finds an issue, with 2 if one fails."""
+causes, the likeliest first. For each rule given by name, the output begins with the tensors that it looks at, or the
+reason why it gives no verdict. For rules that --recommended or --all choose, the output is shorter: the first issues of
+each, and the names of those that find no tensors. Exits with 1 if a rule finds an issue, with 2 if one fails."""
 
 
 def add_parser(commands: Any) -> None:
@@ -68,13 +68,13 @@ def add_parser(commands: Any) -> None:
         metavar="[RULE.]NAME=VALUE",
         help="a parameter of a rule, repeatable; without RULE for every rule; rules of --source get the value as text",
     )
-    running.add_argument("--source", metavar="FILE", help="Python file that has the rules; they run in own processes")
+    running.add_argument("--source", metavar="FILE", help="Python file with the rules; each runs in its own process")
     running.add_argument("--smdebug", action="store_true", help="let the file import this package as smdebug")
     running.add_argument(
         "--timeout",
         type=float,
         metavar="SECONDS",
-        help="longest time of a rule for a step; the rules run in own processes, those of --source always (60)",
+        help="maximum time of a rule for a step; each rule then runs in its own process (default for --source: 60)",
     )
     running.add_argument("--output", metavar="FOLDER", help="write the results, and what rules write, into this folder")
     running.add_argument("--report", metavar="FILE", help="write a page that shows the issues and their evidence")
@@ -85,7 +85,7 @@ def add_parser(commands: Any) -> None:
     running.add_argument(
         "--verbose",
         action="store_true",
-        help="show of every rule what it looks at, all issues, and how many steps it evaluated, also with "
+        help="show for every rule what it looks at, all its issues, and how many steps it evaluated, also with "
         "--recommended or --all",
     )
     _arguments.add_json(running)

@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
     which.add_argument(
         "--all",
         action="store_true",
-        help=f"show all steps (default: of more than {_MOST_ROWS} the first and the last ones; as JSON all)",
+        help=f"show all steps; by default, only the first and the last of more than {_MOST_ROWS}, but all as JSON",
     )
     _arguments.add_mode(parser)
     parser.add_argument("--worker", help="the worker whose values to show (default: the first)")

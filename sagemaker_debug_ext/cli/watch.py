@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _WATCH: Final = "Show running jobs on a live page, or in the terminal."
 
 _ABOUT_WATCH: Final = """Follow one trial or several while their jobs run: what is wrong, the loss, and the layers over
-the steps, on a page in the browser of this machine, or in the terminal. Rules run in a process of their own. The page
-is for this machine only, and for whoever has the address that is printed. Elsewhere, forward the port with ssh -L."""
+the steps, on a page in the browser of this machine, or in the terminal. Rules run in a process of their own. Only
+this machine can open the page, and only by the printed address. To open it elsewhere, forward the port with ssh -L."""
 
 _SERVE: Final = "Show all trials below a folder on a live page."
 
@@ -39,7 +39,9 @@ def add_parser(commands: Any) -> None:
         "trials", nargs="+", metavar="TRIAL", help="folders with index/ and events/, or s3://bucket/prefix"
     )
     watching.add_argument("--wait", action="store_true", help="wait for trials that do not exist yet")
-    watching.add_argument("--until-end", action="store_true", help="end with the jobs, with the status of rules run")
+    watching.add_argument(
+        "--until-end", action="store_true", help="end with the jobs, with the exit status of rules run"
+    )
     watching.add_argument("--terminal", action="store_true", help="show the trial here; plain lines if piped")
     watching.add_argument("--once", action="store_true", help="print what is known now, and end")
     _add_options(watching)
@@ -50,7 +52,7 @@ def add_parser(commands: Any) -> None:
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="port of the page (default: the first free one from 8570 on)")
-    parser.add_argument("--no-browser", action="store_true", help="open no browser")
+    parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
     parser.add_argument(
         "--allow-host",
         action="append",

@@ -23,8 +23,8 @@ _DESCRIPTION: Final = (
     "here. It prints the variables that point clients at it, and runs until it is interrupted."
 )
 _RUN: Final = (
-    "Run a script that submits training jobs, unchanged, against such a server; then wait for the jobs and print "
-    "their statuses and those of their rules. Exit status: that of the script."
+    "Start such a server, and run an unmodified script that submits training jobs to it; then wait for the jobs, and "
+    "print their statuses and those of their rules. Exit status: that of the script."
 )
 _INTERRUPT: Final = (
     "Kill a training job of the server that uses the work folder, as if its Spot instance were taken away, and start "
@@ -43,7 +43,7 @@ def add_parser(commands: Any) -> None:
         "--debugger",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="take Debugger members of requests, as accounts with access to the service do (default: refuse)",
+        help="accept Debugger members in requests, as for accounts with access to the service (default: refuse)",
     )
     parser.add_argument(
         "--isolation",
@@ -55,7 +55,7 @@ def add_parser(commands: Any) -> None:
         action="append",
         default=[],
         metavar="ACTION",
-        help="an action that the roles of jobs have no right to, such as sagemaker:StopTrainingJob; repeatable",
+        help="an action that the roles of jobs may not call, such as sagemaker:StopTrainingJob; repeatable",
     )
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
     script = _arguments.add_command(parts, "run", "Run a script that submits jobs.", run, description=_RUN)

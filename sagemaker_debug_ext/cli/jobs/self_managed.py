@@ -30,8 +30,8 @@ def add_parser(commands: Any) -> None:
     """Add the command and its own commands."""
     parser = commands.add_parser(
         "self-managed",
-        help="Run hook and rules of a job without the Debugger service.",
-        description="Run hook and rules of a job without the Debugger service.",
+        help="Run the hook and the rules of a job without the Debugger service.",
+        description="Run the hook and the rules of a job without the Debugger service.",
     )
     parser.set_defaults(command=parser)
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
