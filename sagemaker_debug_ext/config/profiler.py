@@ -75,7 +75,7 @@ class ErrorMessages(enum.Enum):
 
 
 def _raise_assertions(kind: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:  # noqa: ARG001
-    """Let the validators of a class raise errors that `except AssertionError` catches, as it does with the SDK."""
+    """Make the validators of a class raise errors that `except AssertionError` catches, as it does with the SDK."""
     return [
         field.evolve(validator=profiling_errors()(field.validator)) if field.validator else field for field in fields
     ]
@@ -131,7 +131,7 @@ class TimeRange:
     duration: float | None = None
 
     def to_json(self) -> dict[str, int | float]:
-        """Return the range in the names that the container reads; what is None is left out."""
+        """Return the range under the names that the container reads, without members that are None."""
         fields = {"StartTimeInSecSinceEpoch": self.start_unix_time, "Duration": self.duration}
         return {name: value for name, value in fields.items() if value is not None}
 

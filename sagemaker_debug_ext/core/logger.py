@@ -30,7 +30,7 @@ class DuplicateLogFilter(logging.Filter):
 
 
 def get_logger(name: str = "smdebug") -> logging.Logger:
-    """Return a logger for scripts, of which a message comes three times at most; applications configure it as any."""
+    """Return a logger for scripts that logs a message at most three times; applications configure it like any other."""
     logger = logging.getLogger(f"sagemaker_debug_ext.{name}")
     if not any(isinstance(given, DuplicateLogFilter) for given in logger.filters):
         logger.addFilter(DuplicateLogFilter())

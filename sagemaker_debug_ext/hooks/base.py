@@ -327,7 +327,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
     # --- what the framework's hook calls ------------------------------------------------------------------------------
 
     def _begin_step(self, submit: bool = True) -> StepPlan | None:
-        """End the open step and begin the next; return what is due at it, None if nothing.
+        """End the open step, begin the next, and return its plan; None if nothing is due.
 
         Args:
             submit: Whether the writing thread gets the ended step at once. If not, the framework's hook calls
@@ -346,11 +346,11 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         return self._cycle.begin(submit)
 
     def _current_plan(self) -> StepPlan | None:
-        """Return what is due at the open step; None if nothing is saved."""
+        """Return the plan of the open step; None if nothing is saved."""
         return None if self._lifecycle.is_off else self._steps.current_plan()
 
     def _first_plan(self) -> StepPlan | None:
-        """Return what is due at the first step, if scripts may ask for that before it begins; None otherwise."""
+        """Return the plan of the first step, if scripts may ask for it before the step begins; None otherwise."""
         return None
 
     def _capture(self, name: str, value: Any) -> None:
@@ -457,7 +457,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._dispatcher.finish(mark_end=not is_uploaded)
 
     def _warn_of_shortfalls(self, has_model: bool) -> None:
-        """Say what was asked for and did not come, each thing once."""
+        """Warn, once each, of tensors that were asked for and never saved."""
         is_intended = self.dry_run or self._dispatcher.flight_recorder is not None or self._lifecycle.is_off
         if is_intended or self._lifecycle.has_error_exit():
             return
@@ -475,7 +475,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
             )
 
     def _warn_of_missing_tensors(self) -> None:
-        """Say which collections stayed empty although they were due, and which patterns matched nothing."""
+        """Warn of collections that stayed empty although they were due, and of patterns that matched nothing."""
         asked = {*self._options.include_collections, CollectionKeys.DEFAULT}
         if self.has_trained:
             asked |= {*self.expected_collections}

@@ -32,7 +32,7 @@ class ProfilerCalls:
             self._timeline = start_timeline_from_config()
 
     def _publish_timeline(self) -> None:
-        """Have readers see the events so far, if this hook began the timeline."""
+        """Make the events so far visible to readers, if this hook began the timeline."""
         if self._timeline is not None:
             self._timeline.publish()
 

@@ -44,7 +44,7 @@ class StepCycle:
         self._plans: set[StepPlan] = set()
 
     def begin(self, submit: bool) -> StepPlan | None:
-        """End the open step and begin the next; return what is due at it, None if nothing.
+        """End the open step, begin the next, and return its plan; None if nothing is due.
 
         Args:
             submit: Whether to submit the ended step at once; otherwise `submit` is to be called later.

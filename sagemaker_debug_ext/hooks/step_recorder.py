@@ -18,7 +18,7 @@ _METRIC_COLLECTIONS: Final = frozenset({CollectionKeys.LOSSES, CollectionKeys.ME
 
 
 class StepRecorder:
-    """Records what was decided of each value with a step; the adapter copies and reduces values.
+    """Records values with a step, as decided for each; the adapter copies and reduces them.
 
     Args:
         adapter: The hook of the framework.
@@ -41,7 +41,7 @@ class StepRecorder:
     def save(
         self, step: StepBuffer, name: str, value: Any, decision: SaveDecision, taken: Captured | None = None
     ) -> None:
-        """Record what was decided of a tensor; an empty tensor is skipped.
+        """Record a tensor as decided; an empty tensor is skipped.
 
         Args:
             step: The open step.

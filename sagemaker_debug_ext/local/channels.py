@@ -38,7 +38,7 @@ def _problem(channel: Mapping[str, Any], locations: Locations) -> str | None:
 
 
 def _matches(prefix: Path) -> list[Path]:
-    """Return the paths that an S3 prefix selects: the folder or file of that name, else all that start with it."""
+    """Return the paths that an S3 prefix selects: the folder or file of that name, else all that begin with it."""
     if prefix.exists():
         return [prefix]
     if not prefix.parent.is_dir():

@@ -31,7 +31,7 @@ class Profiling:
         self.timeline = timeline
 
     def stop(self, exit_code: int | None = 0) -> None:
-        """Write what is left, and stop.
+        """Stop recording, and write the rest.
 
         Args:
             exit_code: The exit code of the job, which is written with its end.

@@ -28,7 +28,7 @@ _MESSAGES: Final = ("email", "sms", "webhook")
 
 
 def options_for(request: Mapping[str, Any], options: SelfManaged) -> SelfManaged:
-    """Return the options of a job; those of a job with network isolation leave out what it cannot reach.
+    """Return the options of a job, adapted if it has network isolation.
 
     Raises:
         RequestValidationError: The options ask for something that a job with network isolation cannot do.

@@ -60,7 +60,7 @@ class RequiredTensorsForTrial:
         return [self._tensor(name) for name in self._steps]
 
     def clear(self) -> None:
-        """Forget what was asked for."""
+        """Forget all requirements."""
         self._steps.clear()
 
     def fetch(self, present: int | None = None) -> None:
@@ -127,7 +127,7 @@ class RequiredTensors:
         return self._of(trial).get()
 
     def clear(self) -> None:
-        """Forget what was asked for, in all trials."""
+        """Forget all requirements, in all trials."""
         for required in self._of_trial.values():
             required.clear()
 

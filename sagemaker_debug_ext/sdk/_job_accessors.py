@@ -233,7 +233,7 @@ class JobAccessors:
         return dict(request["Environment"])
 
     def _start_watcher_jobs(self) -> None:
-        """Let the clients that are about to create the training job start the processing job of its watcher, too."""
+        """Make the clients that will create the training job also start the processing job of its watcher."""
         from sagemaker_debug_ext.sdk._watcher_jobs import start_watcher_jobs  # noqa: PLC0415 - loads botocore
 
         def client_factory(client: Any) -> Callable[[str], Any]:

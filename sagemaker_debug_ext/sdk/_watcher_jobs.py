@@ -120,7 +120,7 @@ def _warning_about(name: str) -> Iterator[None]:
 
 
 def start_watcher_jobs(events: Any, client_factory: Callable[[str], Any]) -> None:
-    """Let each training job that is created, and asks for it, be followed by the processing job of its watcher.
+    """Start the processing job of the watcher after each new training job that asks for one.
 
     A watcher whose time is over is followed by another one, as soon as a client describes the training job. Doing so
     twice for the same events changes nothing.

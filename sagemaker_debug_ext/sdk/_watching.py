@@ -35,7 +35,7 @@ class _DescribedJob:
 
 @contextlib.contextmanager
 def _key_of(description: Mapping[str, Any]) -> Iterator[None]:
-    """Let all that this process writes to S3 be encrypted with the key that a job names, for the time of the block."""
+    """Within the block, encrypt everything that this process writes to S3 with the key that a job names."""
     key = (description.get("Environment") or {}).get(KMS_VARIABLE)
     before = os.environ.get(KMS_VARIABLE)
     if key:

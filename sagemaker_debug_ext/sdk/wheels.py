@@ -34,7 +34,7 @@ _WHEEL: Final = f"Wheel-Version: 1.0\nGenerator: {_PACKAGE}\nRoot-Is-Purelib: tr
 
 
 def write_wheels(folder: str, python: str) -> list[str]:
-    """Write the wheels of this package and of what it needs, and the script that a processing job starts.
+    """Write the wheels of this package and of its dependencies, and the script that a processing job starts.
 
     What it needs is downloaded by pip, for Linux on x86-64.
 

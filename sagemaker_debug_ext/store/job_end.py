@@ -52,7 +52,7 @@ def has_ended(backend: Backend) -> bool:
 
 
 def reopen(backend: Backend) -> None:
-    """Let a job go on that is marked as ended."""
+    """Remove the end mark of a trial, if there is one, because its job goes on."""
     if has_ended(backend):
         LOG.info("the trial at %s goes on, after it was ended by an interruption of its job", backend.url)
         backend.delete(END_KEY)

@@ -40,7 +40,7 @@ class SettlingBackend(Backend):
         self._changed_at = clock()
 
     def finish(self) -> None:
-        """Take the copy for complete, because whoever makes it says so."""
+        """Mark the copy as complete; the process that makes it knows."""
         self._is_complete = True
 
     @property

@@ -95,7 +95,7 @@ class BackendContract:
         assert [info.key for info in backend.list()] == ["a/claim"]
 
     def test_age_is_that_of_the_last_write(self, backend: Backend) -> None:
-        """A back end may not know it; what is missing has none."""
+        """A back end may not know the age; a missing object has none."""
         backend.write("a", [b"x"])
         age = backend.age_seconds("a")
         assert age is None or -1 <= age < 600  # some back ends know whole seconds only

@@ -122,7 +122,7 @@ class TSAccessFile(_Reading):
         return [start, len(data)]
 
     def flush(self) -> None:
-        """Pass on what has been written to the operating system."""
+        """Flush written data to the operating system."""
         self._file.flush()
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class _Optimizer:
     number: int = 0
 
     def look(self) -> bool:
-        """Look at the gradient, and return whether it is what it was before."""
+        """Return whether the gradient is the same as at the last look."""
         gradient = self.parameter.grad
         if gradient is None:
             self.gradient = None

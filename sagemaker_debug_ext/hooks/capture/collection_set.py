@@ -150,7 +150,7 @@ class CollectionSet:
             self.has_news = True
 
     def plan(self, save_config: SaveConfig, reduction_config: ReductionConfig | None, strict: bool) -> SavePlan:
-        """Complete all settings and return when what is due.
+        """Complete all settings, and return the plan of what to save at which steps.
 
         A collection that is to be saved and can have no member is left out; that is logged once, and so are settings of
         a collection that never save a step.

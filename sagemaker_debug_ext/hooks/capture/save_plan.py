@@ -132,7 +132,7 @@ class SavePlan:
         self._plans: dict[tuple[str, ...], StepPlan] = {}
 
     def at(self, mode: ModeKeys, mode_step: int) -> StepPlan:
-        """Return what is due at a step of `mode`; steps with the same collections due share one plan."""
+        """Return the plan of a step of `mode`; steps at which the same collections are due share one plan."""
         due = [
             collection
             for schedule, collections in self._schedules[mode]

@@ -50,7 +50,7 @@ class ReducedValues(NamedTuple):
 
 
 class PendingReduction(NamedTuple):
-    """A small array, as captured, of which only reductions are to be saved."""
+    """A small captured array that only its reductions are saved of."""
 
     captured: Captured
     reductions: tuple[Reduction, ...]

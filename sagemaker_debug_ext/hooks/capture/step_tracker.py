@@ -145,7 +145,7 @@ class StepTracker:
         return self._plan
 
     def current_plan(self) -> StepPlan | None:
-        """Return what is due at the open step; None if there is no step."""
+        """Return the plan of the open step; None if there is no step."""
         if self.skipped.num_begun:  # as in `open`, without the call: this is asked for every value
             self._catch_up()
         step = self._open
@@ -158,7 +158,7 @@ class StepTracker:
         return self._step_plan
 
     def first_plan(self) -> StepPlan | None:
-        """Return what is due at the first step of the mode; None once a step has begun."""
+        """Return the plan of the first step of the mode; None once a step has begun."""
         return None if self._last_begun >= 0 else self.save_plan().at(self.counters.mode, 0)
 
     def skip_until_due(self) -> None:

@@ -64,7 +64,7 @@ class Collection(BaseCollection):
             LOG.warning("collection %r: a %s cannot be added", self.name, type(arg).__name__)
 
     def add_for_mode(self, arg: Any, mode: Any) -> None:  # noqa: ARG002 - variables are the same in every mode
-        """Do the same as `add`, in every mode."""
+        """Add, in every mode, what `add` adds."""
         self.add(arg)
 
     def add_member(self, tensor_name: str) -> None:

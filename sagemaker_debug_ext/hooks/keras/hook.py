@@ -201,7 +201,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._attach(phase)
 
     def _first_plan(self) -> StepPlan | None:
-        """Return what is due at the first step, once training, evaluation or prediction has begun."""
+        """Return the plan of the first step, once training, evaluation or prediction has begun."""
         return self._steps.first_plan() if self._has_begun and not self._lifecycle.is_off else None
 
     @fail_safe

@@ -161,7 +161,7 @@ def read_configuration(
 
 
 def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable[[int], HookConfiguration]:
-    """Read the files now; what they mean is known once the framework is.
+    """Read the files now; they are interpreted later, once the framework is known.
 
     The first of these counts: the path, an existing file that the environment names, the job spec in the environment,
     and the file where SageMaker puts it.

@@ -91,7 +91,7 @@ class SpillFile:
 
 
 def pack(step: StepBuffer, to_array: Callable[[Any], Array]) -> list[Buffer]:
-    """Return all that is written of a step, its reductions worked out, as bytes; large values share its memory.
+    """Return a step as bytes, with its reductions computed; large values share the step's memory.
 
     Args:
         step: The step.

@@ -52,7 +52,7 @@ class JobProfiling:
             self._unsampled = profile.location
 
     def stop(self) -> None:
-        """Write and copy what is left."""
+        """Write and copy the rest."""
         running, self._running = self._running, None
         if running is not None:
             running.stop()

@@ -80,7 +80,7 @@ class SigtermHandler:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _run_chained(self, number: int, frame: FrameType | None) -> None:
-        """Do what is left to do when the script has set another handler since, and that one has called this one.
+        """Write the steps on a call by a handler that the script has set since, and leave the rest to that handler.
 
         Whoever set it decides what becomes of the process: without hook it would not have called the default action.
         """

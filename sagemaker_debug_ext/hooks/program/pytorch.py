@@ -158,7 +158,7 @@ class TorchProgram:
         }
 
     def record(self) -> ProgramRecord:
-        """Return the record of what is known by now."""
+        """Return the record as far as it is known by now."""
         found = {**self._registered, **self._losses}
         return ProgramRecord(
             framework="PyTorch",

@@ -74,7 +74,7 @@ class DebuggerCallback(Callback):  # type: ignore[misc]
             self.hook.save_scalar(name, value)
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
-        """Write what is left, and leave the module as it was."""
+        """Close the hook: write the rest, and detach from the module."""
         self.hook.close()
         if self._handle is not None:
             self._handle.remove()

@@ -56,7 +56,7 @@ class LossDetector:
         return [tensor for tensor in new if is_single(tensor)]
 
     def exclude(self, tensors: Iterable[Tensor]) -> None:
-        """Do not count tensors as losses, because they are captured already; only weak references are kept."""
+        """Exclude tensors from the losses, because they are captured already; only weak references are kept."""
         self._excluded += map(weakref.ref, tensors)
 
     def forget_excluded(self) -> None:

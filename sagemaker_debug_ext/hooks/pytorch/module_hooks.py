@@ -148,7 +148,7 @@ class ModuleHooks:
         self._known.clear()
 
     def watch_late(self, plan: StepPlan, root: RegisteredModule) -> None:
-        """Capture what was registered in the middle of a step."""
+        """Capture modules that were registered in the middle of a step."""
         if plan.may_select_of(root.name):
             self._tap(root.name, root.module)
 

@@ -50,7 +50,7 @@ class OverridableCallbacks(TensorHook):
 
     @property
     def module_maps(self) -> dict[nn.Module, str]:
-        """Module → name, of all modules of what is registered."""
+        """Module → name, for all modules of the registered models and losses."""
         return {module: name for name, module in self._roots.modules().values()}
 
     def _write_inputs(self, name: str, inputs: Any) -> None:

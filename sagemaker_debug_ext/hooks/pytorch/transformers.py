@@ -62,11 +62,11 @@ class DebuggerCallback(TrainerCallback):  # type: ignore[misc]
         logs: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        """Save what is logged."""
+        """Save the logged numbers."""
         for name, value in (logs or {}).items():
             if isinstance(value, Real):
                 self.hook.save_scalar(name, value)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Write what is left, and leave the model as it was."""
+        """Close the hook: write the rest, and detach from the model."""
         self.hook.close()

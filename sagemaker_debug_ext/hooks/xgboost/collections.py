@@ -46,7 +46,7 @@ def contributors(features: Sequence[str]) -> list[str]:
 def select_kinds(
     collections: Sequence[Collection], features: Sequence[str], hyperparameters: Iterable[str]
 ) -> frozenset[str]:
-    """Return the kinds of tensors, as their built-in collections, of which any of these collections has members.
+    """Return the built-in collections whose kind of tensor is in any of these collections.
 
     Names of tensors are checked only if a pattern leaves it open, so that models with a million features have no
     overhead unless a collection needs them. Metrics are not included, because they are free.

@@ -152,7 +152,7 @@ def _parse_uniform(content: bytes) -> SystemRows | None:
 
 
 def _parse_numbers(fields: list[bytes]) -> list[float]:
-    """Return numbers of which those without a point stay integers."""
+    """Return the fields as numbers; those without a point are integers."""
     if all(map(_HAS_POINT, fields)):
         return list(map(float, fields))
     return [float(field) if b"." in field else json.loads(field) for field in fields]

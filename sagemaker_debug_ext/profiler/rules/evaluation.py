@@ -226,7 +226,7 @@ def _identity(event: TraceEvent) -> tuple[object, ...]:
 def evaluate_profile(
     path: str | os.PathLike[str], rules: Iterable[ProfilerRule | str], scan_interval_us: int = SCAN_INTERVAL_US
 ) -> list[ProfilerRule]:
-    """Evaluate the data of a job that has ended, or what is there of one that runs.
+    """Evaluate the data of a job that has ended, or the data so far of a running one.
 
     Args:
         path: The folder ``profiler-output``, or its address on S3.

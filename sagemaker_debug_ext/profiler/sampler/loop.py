@@ -99,7 +99,7 @@ class SamplingLoop:
         self._writer.flush()
 
     def _is_due(self) -> bool:
-        """Follow what is asked for, and return whether to sample now."""
+        """Follow the interval that is asked for now, and return whether to sample."""
         asked = self._requested()
         if asked != self._asked:
             self._asked, self._due_at = asked, -math.inf

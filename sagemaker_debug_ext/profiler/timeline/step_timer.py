@@ -52,7 +52,7 @@ class DeviceClock(Protocol):
         """Return a mark of what the device has been told so far."""
 
     def add(self, spans: Sequence[tuple[str, Any, Any]], arguments: Mapping[str, Any]) -> None:
-        """Take the parts of a step: name, and the marks of start and end."""
+        """Add the parts of a step: their names, and the marks of their starts and ends."""
 
     def facts(self, now: int) -> Mapping[str, Any]:
         """Return facts about the device for a step that ends now."""
@@ -156,7 +156,7 @@ class StepTimer:
         self._add(phase, phase, start, self.clock(), _facts(self._count(phase)))
 
     def step_begins(self) -> None:
-        """Tell the listeners that a step begins."""
+        """Notify the listeners that a step begins."""
         for listener in self.listeners:
             listener.step_begins(self.num_steps)
 

@@ -95,11 +95,11 @@ class Timeline:
         return int((seconds * 1e6 - self._offset_us) * 1000)
 
     def every_second(self, function: Callable[[], object]) -> None:
-        """Have the writing thread call a function once in a while, until the process ends."""
+        """Register a function that the writing thread calls about once a second, until the process ends."""
         self._every_second.append(function)
 
     def before_end(self, function: Callable[[], object]) -> None:
-        """Have `stop` call a function first, which may add events."""
+        """Register a function that `stop` calls first, and that may add events."""
         self._before_end.append(function)
 
     def publish(self) -> None:

@@ -33,7 +33,7 @@ class SeenVersions:
         return True
 
     def forget(self, name: str) -> None:
-        """Let an object count as new at the next look."""
+        """Make an object count as new at the next look."""
         self._versions.pop(name, None)
         self._forgotten.add(name)
 

@@ -113,7 +113,7 @@ class TrialIndex:
         self._num_writers[position] += 1
 
     def _leave(self, row: int) -> None:
-        """Remove a row from what is derived from its content, which is about to change."""
+        """Remove the data that are derived from a row, because the row is about to change."""
         table = self._table
         table.layouts[row].rows.remove(row)
         step, mode, mode_step = table.steps[row], table.mode(row), table.mode_steps[row]

@@ -77,7 +77,7 @@ class DetailListener:
             self._begin(task, step)
 
     def step_ends(self, mode: str, number: int) -> None:
-        """Tell the profilers that are running."""
+        """Notify the running profilers."""
         for task in self._tasks or ():
             if task.is_running:
                 self._call(task, task.profiler.step_ends, mode, number)

@@ -56,7 +56,7 @@ class TorchProfiler:
         """Do nothing: operators between steps are profiled, too."""
 
     def stop(self) -> None:
-        """Stop to profile; a thread writes what was found."""
+        """Stop profiling; a thread writes the results."""
         profiled, self._profile = self._profile, None
         starts, self._starts_us = self._starts_us, []
         if profiled is None:

@@ -152,7 +152,7 @@ class NoSkill(BuiltinRule):
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
 
     def _note_copies(self, view: StepView) -> None:
-        """Note which losses compare what the model gives with what it gets, as their first step shows."""
+        """Note which losses compare the model's outputs with its inputs, as their first step shows."""
         new = [loss for loss in observed_losses(view) if loss.name not in self._is_copy]
         inputs = [view.value(name) for name in view.selected(MODEL_INPUTS)] if new else []
         given = [value.reshape(-1) for value in inputs if value is not None]

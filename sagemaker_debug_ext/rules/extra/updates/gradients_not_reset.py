@@ -160,7 +160,7 @@ class _Watch:
         return cls(0, weight, np.tile(gradient, (1 + len(PERIODS), 1)))
 
     def observe(self, weight: Numbers, gradient: Numbers) -> Numbers:
-        """Compare the change of the next step with what is expected, and return the cosines if gradients are reset."""
+        """Compare the change of the next step with the expected one, and return the cosines if gradients are reset."""
         change = weight - self.weight
         fits = cosines(change, self.optimizers.updates(self.gradients))
         by_reset = fits[:, 0]

@@ -68,7 +68,7 @@ class _Way:
 
 
 def _optimizes_other_parameters(program: ProgramRecord | None) -> bool:
-    """Return whether the latest optimizer has no parameter of the models, of which an earlier one had some."""
+    """Return whether the latest optimizer has no parameter of the models although an earlier one had some."""
     optimizers = program.optimizers if program is not None else ()
     return any(optimizer.parameters for optimizer in optimizers) and not optimizers[-1].parameters
 
