@@ -9,26 +9,10 @@ import pytest
 
 from sagemaker_debug_ext.looking import story_schema, write_report
 from sagemaker_debug_ext.trials import create_trial
-
-NAMES = (
-    "dtypes",
-    "incomplete",
-    "keras",
-    "keras_tape",
-    "multi_worker",
-    "multi_worker_running",
-    "scalars_custom",
-    "torch_jsonconfig",
-    "torch_mnistlike",
-    "torch_reductions_noraw",
-    "torch_reductions_raw",
-    "torch_shapes",
-    "torch_tensorboard",
-    "xgboost",
-)
+from support.golden import GOLDEN_TRIALS
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GOLDEN_TRIALS)
 def test_report_when_the_original_wrote_the_trial_then_a_page(unpack, tmp_path, name):
     """The page keeps its size, and its story its schema."""
     trial = create_trial(unpack(name).trial_path)

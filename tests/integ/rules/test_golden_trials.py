@@ -8,22 +8,8 @@ from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
 from sagemaker_debug_ext.rules import Rule, create_rule, evaluate, invoke_rule
 from sagemaker_debug_ext.trials import create_trial
+from support.golden import ENDED, RUNNING
 
-ENDED = (
-    "dtypes",
-    "keras",
-    "keras_tape",
-    "multi_worker",
-    "scalars_custom",
-    "torch_jsonconfig",
-    "torch_mnistlike",
-    "torch_reductions_noraw",
-    "torch_reductions_raw",
-    "torch_shapes",
-    "torch_tensorboard",
-    "xgboost",
-)
-RUNNING = ("incomplete", "multi_worker_running")
 PARAMETERS = {
     "AllZero": {"tensor_regex": ".*"},
     "TensorVariance": {"tensor_regex": ".*", "max_threshold": "100", "min_threshold": "0.0001"},

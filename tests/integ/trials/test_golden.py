@@ -13,23 +13,7 @@ import pytest
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.trials import StepState, create_trial
-
-NAMES = (
-    "dtypes",
-    "incomplete",
-    "keras",
-    "keras_tape",
-    "multi_worker",
-    "multi_worker_running",
-    "scalars_custom",
-    "torch_jsonconfig",
-    "torch_mnistlike",
-    "torch_reductions_noraw",
-    "torch_reductions_raw",
-    "torch_shapes",
-    "torch_tensorboard",
-    "xgboost",
-)
+from support.golden import GOLDEN_TRIALS
 
 MISREAD_DTYPES = ("int8", "int16", "uint16", "uint32", "uint64", "complex64")
 EMPTY_TENSORS = ("empty/f32_0", "empty/f32_3x0x2")
@@ -46,7 +30,7 @@ MISRECORDED = ("multi_worker_running", "create_trial(path, range_steps=(4, None)
 Python, numpy and protobuf: see test_incomplete_steps_when_all_of_a_range_then_are_not_listed."""
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=GOLDEN_TRIALS)
 def golden(request, unpack):
     return unpack(request.param)
 
@@ -83,7 +67,7 @@ def assert_same_value(value, expected, relative=None):
 
 def test_names_when_compared_with_the_archives_then_are_all_of_them(archives):
     """No golden trial is left out."""
-    assert sorted(path.name for path in archives.glob("*.tar.gz")) == [f"{name}.tar.gz" for name in NAMES]
+    assert sorted(path.name for path in archives.glob("*.tar.gz")) == [f"{name}.tar.gz" for name in GOLDEN_TRIALS]
 
 
 def test_golden_trial_when_opened_then_describes_itself_as_expected(trial, golden):
@@ -270,7 +254,7 @@ def test_shape_and_value_when_both_saved_then_both_can_be_read(unpack):
         assert tensor.reduction_value(step, "mean") == pytest.approx(value.mean(), rel=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GOLDEN_TRIALS)
 def test_mode_never_seen_when_names_are_asked_then_there_are_none(unpack, name):
     """Asking for a mode, or a step of a mode, that was never saved is no error."""
     trial = create_trial(unpack(name).trial_path)
