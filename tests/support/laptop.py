@@ -65,6 +65,31 @@ print(job.status, "first bad step", json.loads(body)["first_issue_step"])
 """
 """Prints the result of the rule of a `job`, after a script that submits it."""
 
+LIST_PROCESSING = """
+import boto3
+
+client = boto3.client("sagemaker")
+jobs = [
+    client.describe_processing_job(ProcessingJobName=job["ProcessingJobName"])
+    for job in client.list_processing_jobs()["ProcessingJobSummaries"]
+]
+arguments = [job["AppSpecification"]["ContainerArguments"] for job in jobs]
+print("watchers", *(job["AppSpecification"]["ImageUri"] for job in jobs), *(words[3] for words in arguments))
+"""
+"""Prints the images and the places of the watchers that are processing jobs."""
+
+SHOW_JOBS = """
+
+def show(name):
+    job = TrainingJob.describe(name)
+    print("job", job.status, *((rule.name, rule.status) for rule in job.rules))
+
+
+def name_of(arn):
+    return arn.rpartition("/")[2]
+"""
+"""Functions that scripts print jobs and their rules with."""
+
 
 def result_on_the_service(folder: Path) -> str:
     """Return what `PRINT_FIRST_STEP` prints for a job of the service that runs `VANISHING`, played by the runner."""

@@ -4,42 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from support.laptop import PRINT_FIRST_STEP, VANISHING, result_on_the_service, submit_to_laptop
-
-SUBMIT = """
-from sagemaker.pytorch import PyTorch
-
-from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, StopTraining, rule_configs
-from sagemaker_debug_ext.sdk import TrainingJob, with_debugger
-
-estimator = with_debugger(PyTorch)(
-    entry_point="train.py",
-    source_dir="source",
-    role="arn:aws:iam::123456789012:role/Trainer",
-    framework_version="1.12.0",
-    py_version="py38",
-    instance_count=1,
-    instance_type="ml.m5.large",
-    rules=[Rule.sagemaker(rule_configs.tree_depth(), rule_parameters={"depth": "0"}, actions=StopTraining())],
-    debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
-    self_managed=SelfManaged(poll_seconds=1),
+from support.laptop import (
+    LIST_PROCESSING,
+    PRINT_FIRST_STEP,
+    SHOW_JOBS,
+    VANISHING,
+    result_on_the_service,
+    submit_to_laptop,
 )
-estimator.fit(logs="All")
-job = TrainingJob.describe(estimator.latest_training_job.name)
-print(job.status, *((rule.name, rule.status) for rule in job.rules))
-"""
 
-LIST_PROCESSING = """
-import boto3
-
-client = boto3.client("sagemaker")
-jobs = [
-    client.describe_processing_job(ProcessingJobName=job["ProcessingJobName"])
-    for job in client.list_processing_jobs()["ProcessingJobSummaries"]
-]
-arguments = [job["AppSpecification"]["ContainerArguments"] for job in jobs]
-print("watchers", *(job["AppSpecification"]["ImageUri"] for job in jobs), *(words[3] for words in arguments))
-"""
+for package in ("moto", "flask", "xgboost"):
+    pytest.importorskip(package)
 
 SETTINGS = """
 from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, StopTraining, rule_configs
@@ -58,19 +33,18 @@ settings = dict(
     debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
     self_managed=SelfManaged(poll_seconds=1),
 )
+"""
 
-
-def show(name):
-    job = TrainingJob.describe(name)
-    print("job", job.status, *((rule.name, rule.status) for rule in job.rules))
-
-
-def name_of(arn):
-    return arn.rpartition("/")[2]
+SUBMIT = f"""{SETTINGS}
+estimator = with_debugger(PyTorch)(**settings)
+estimator.fit(logs="All")
+job = TrainingJob.describe(estimator.latest_training_job.name)
+print(job.status, *((rule.name, rule.status) for rule in job.rules))
 """
 
 TUNE = (
     SETTINGS
+    + SHOW_JOBS
     + """
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 
@@ -91,6 +65,7 @@ for name in tuner.analytics().training_job_summaries():
 
 PIPELINE = (
     SETTINGS
+    + SHOW_JOBS
     + """
 from sagemaker.processing import ProcessingInput, ProcessingOutput, ScriptProcessor
 from sagemaker.workflow.pipeline import Pipeline
@@ -134,6 +109,7 @@ for step in execution.list_steps():
 
 BATCH = (
     SETTINGS
+    + SHOW_JOBS
     + """
 from sagemaker.aws_batch.training_queue import TrainingQueue
 import time
@@ -152,8 +128,6 @@ STOPPED = "job Stopped ('TreeDepth', 'IssuesFound')"
 
 def test_fit_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path):
     """The SDK uploads the source, follows the logs and describes the job."""
-    for package in ("moto", "flask", "xgboost"):
-        pytest.importorskip(package)
     report = submit_to_laptop(tmp_path, SUBMIT)
     assert report.returncode == 0, report.stderr
     assert "Stopped ('TreeDepth', 'IssuesFound')" in report.stdout
@@ -163,8 +137,6 @@ def test_fit_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path):
 
 def test_fit_when_gradients_vanish_then_the_job_stops_at_the_step_of_the_service(tmp_path):
     """The local runner plays the service for the same script, hook and rule."""
-    for package in ("moto", "flask", "xgboost"):
-        pytest.importorskip(package)
     submit = SUBMIT.replace(
         'rule_configs.tree_depth(), rule_parameters={"depth": "0"}', "rule_configs.vanishing_gradient()"
     )
@@ -180,8 +152,6 @@ def test_fit_when_gradients_vanish_then_the_job_stops_at_the_step_of_the_service
 
 def test_fit_when_a_processing_job_evaluates_the_rules_then_is_started_with_the_training_job(tmp_path):
     """Once, with the image that the settings name."""
-    for package in ("moto", "flask", "xgboost"):
-        pytest.importorskip(package)
     options = 'SelfManaged(poll_seconds=1, place="processing", rule_image_uri="my/rules:1")'
     submit = SUBMIT.replace("SelfManaged(poll_seconds=1)", options) + LIST_PROCESSING
     report = submit_to_laptop(tmp_path, submit)
@@ -202,8 +172,6 @@ def test_fit_when_a_processing_job_evaluates_the_rules_then_is_started_with_the_
 )
 def test_script_when_jobs_are_started_by_others_then_their_rules_stop_them(tmp_path, submit, shown):
     """Each job of a tuner, of a pipeline and of a queue is watched, and the SDK finds what it asks for."""
-    for package in ("moto", "flask", "xgboost"):
-        pytest.importorskip(package)
     if submit is BATCH:
         for package in ("sagemaker.aws_batch", "nest_asyncio"):
             pytest.importorskip(package)

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from sagemaker_debug_ext.laptop.containers import has_namespaces
-from support.laptop import PRINT_FIRST_STEP, VANISHING, result_on_the_service, submit_to_laptop
+from support.laptop import (
+    LIST_PROCESSING,
+    PRINT_FIRST_STEP,
+    SHOW_JOBS,
+    VANISHING,
+    result_on_the_service,
+    submit_to_laptop,
+)
+
+for package in ("moto", "flask", "xgboost"):
+    pytest.importorskip(package)
+
+pytestmark = pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
 
 SUBMIT = """
 from sagemaker.train import ModelTrainer
@@ -28,18 +40,6 @@ rules = trainer.latest_job_rules()
 print(*((rule.name, rule.status) for rule in rules))
 """
 
-LIST_PROCESSING = """
-import boto3
-
-client = boto3.client("sagemaker")
-jobs = [
-    client.describe_processing_job(ProcessingJobName=job["ProcessingJobName"])
-    for job in client.list_processing_jobs()["ProcessingJobSummaries"]
-]
-arguments = [job["AppSpecification"]["ContainerArguments"] for job in jobs]
-print("watchers", *(job["AppSpecification"]["ImageUri"] for job in jobs), *(words[3] for words in arguments))
-"""
-
 SETTINGS = """
 from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import Compute, SourceCode
@@ -57,19 +57,11 @@ settings = dict(
     debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("trees", {"save_interval": "5"})]),
     self_managed=SelfManaged(poll_seconds=1),
 )
-
-
-def show(name):
-    job = TrainingJob.describe(name)
-    print("job", job.status, *((rule.name, rule.status) for rule in job.rules))
-
-
-def name_of(arn):
-    return arn.rpartition("/")[2]
 """
 
 TUNE = (
     SETTINGS
+    + SHOW_JOBS
     + """
 from sagemaker.core.parameter import ContinuousParameter
 from sagemaker.train.tuner import HyperparameterTuner
@@ -94,6 +86,7 @@ for job in jobs["TrainingJobSummaries"]:
 
 PIPELINE = (
     SETTINGS
+    + SHOW_JOBS
     + """
 from sagemaker.core.workflow.pipeline_context import PipelineSession
 from sagemaker.mlops.workflow.pipeline import Pipeline
@@ -118,6 +111,7 @@ for step in execution.list_steps():
 
 BATCH = (
     SETTINGS
+    + SHOW_JOBS
     + """
 import time
 
@@ -133,21 +127,16 @@ show(name_of(queued.describe()["latestAttempt"]["serviceResourceId"]["value"]))
 STOPPED = "job Stopped ('TreeDepth', 'IssuesFound')"
 
 
-@pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
 def test_train_when_a_rule_stops_the_job_then_script_and_command_say_so(tmp_path):
     """The start scripts of the SDK run as in a container."""
-    pytest.importorskip("xgboost")
     report = submit_to_laptop(tmp_path, SUBMIT)
     assert report.returncode == 0, report.stderr
     assert "('TreeDepth', 'IssuesFound')" in report.stdout
     assert "Stopped" in report.stdout.splitlines()[-2]
 
 
-@pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
 def test_train_when_gradients_vanish_then_the_job_stops_at_the_step_of_the_service(tmp_path):
     """The local runner plays the service for the same script, hook and rule."""
-    for package in ("moto", "flask", "xgboost"):
-        pytest.importorskip(package)
     submit = SUBMIT.replace(
         'rule_configs.tree_depth(), rule_parameters={"depth": "0"}', "rule_configs.vanishing_gradient()"
     )
@@ -162,10 +151,8 @@ def test_train_when_gradients_vanish_then_the_job_stops_at_the_step_of_the_servi
     assert result_on_the_service(tmp_path) == result
 
 
-@pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
 def test_train_when_a_processing_job_evaluates_the_rules_then_is_started_with_the_training_job(tmp_path):
     """Once, with the image that the settings name."""
-    pytest.importorskip("xgboost")
     options = 'SelfManaged(poll_seconds=1, place="processing", rule_image_uri="my/rules:1")'
     submit = SUBMIT.replace("SelfManaged(poll_seconds=1)", options) + LIST_PROCESSING
     report = submit_to_laptop(tmp_path, submit)
@@ -175,7 +162,6 @@ def test_train_when_a_processing_job_evaluates_the_rules_then_is_started_with_th
     assert line.split()[1:] == ["my/rules:1", "processing"], report.stdout
 
 
-@pytest.mark.skipif(not has_namespaces(), reason="the scripts that the SDK adds to jobs name /opt/ml")
 @pytest.mark.parametrize(
     ("submit", "shown"),
     [(TUNE, [STOPPED, STOPPED]), (PIPELINE, ["Train Stopped", STOPPED]), (BATCH, ["FAILED", STOPPED])],
@@ -183,7 +169,6 @@ def test_train_when_a_processing_job_evaluates_the_rules_then_is_started_with_th
 )
 def test_script_when_jobs_are_started_by_others_then_their_rules_stop_them(tmp_path, submit, shown):
     """Each job of a tuner, of a pipeline and of a queue is watched, and the SDK finds what it asks for."""
-    pytest.importorskip("xgboost")
     report = submit_to_laptop(tmp_path, submit)
     assert report.returncode == 0, report.stderr
     found = [line for line in report.stdout.splitlines() if line.startswith(("job ", "Train ", "FAILED"))]
