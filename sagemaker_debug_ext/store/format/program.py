@@ -175,6 +175,10 @@ class ProgramRecord:
         return record
 
 
+NO_PROGRAM: Final = ProgramRecord(framework="")
+"""The record of a program of which nothing is known."""
+
+
 def _known(kind: Any, content: Mapping[str, Any], **replaced: Any) -> Any:
     names = {field.name for field in attrs.fields(kind)}
     return kind(**{name: value for name, value in {**content, **replaced}.items() if name in names})

@@ -18,6 +18,7 @@ from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 FEWEST_PAIRS: Final = 4
@@ -126,8 +127,7 @@ class DuplicateBatches(TensorRule):
         self._samples: dict[str, collections.deque[Sequence[bytes] | None]] = {}
         self._shared = StreakCounter()
         self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
-        program = getattr(self.base_trial, "program", None)
-        self._has_loaders = program is not None and (program.num_workers or 0) > 1
+        self._has_loaders = ((self.base_trial.program or NO_PROGRAM).num_workers or 0) > 1
         self._is_pair: dict[str, collections.deque[bool]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM, LayerRecord, ProgramRecord
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 RATIO: Final = 2.0
@@ -58,7 +58,7 @@ class MovingAverageLag(BuiltinRule):
         """Return an issue at the last evaluation; those of earlier ones wait for what follows."""
         step = view.step_in(ModeKeys.TRAIN)
         self._num_steps = self._num_steps if step is None else step + 1
-        slowest = _slowest(self.base_trial.program)
+        slowest = _slowest(self.base_trial.program or NO_PROGRAM)
         if slowest is None:
             return None
         losses = loss_values(view, LOSSES)
@@ -92,8 +92,7 @@ class MovingAverageLag(BuiltinRule):
         return found
 
 
-def _slowest(program: ProgramRecord | None) -> tuple[LayerRecord, float] | None:
+def _slowest(program: ProgramRecord) -> tuple[LayerRecord, float] | None:
     """Return the layer whose averages follow most slowly, and the share of each step; None if there is none."""
-    layers = program.layers if program is not None else ()
-    averaging = [(layer, layer.moving_share) for layer in layers if layer.moving_share is not None]
+    averaging = [(layer, layer.moving_share) for layer in program.layers if layer.moving_share is not None]
     return min(averaging, key=lambda found: found[1], default=None)

@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
-from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM, LayerRecord, ProgramRecord
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_ELEMENTS: Final = 64
@@ -162,14 +162,13 @@ class TrainEvalMixup(TensorRule):
     advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
 
     def configure(self) -> None:
-        program = getattr(self.base_trial, "program", None)
-        layers: Sequence[LayerRecord] = program.layers if program is not None else ()
+        program = self.base_trial.program or NO_PROGRAM
         self._dropout = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         norm = chosen_or(self.parameters["norm_regex"], Role.NORM_OUTPUT)
         if not self.parameters["dropout_regex"]:
-            self._dropout = self._dropout.united_with(_outputs_of(layers, "Dropout"))
+            self._dropout = self._dropout.united_with(_outputs_of(program.layers, "Dropout"))
         if not self.parameters["norm_regex"]:
-            norm = norm.united_with(_outputs_of(layers, "BatchNorm"))
+            norm = norm.united_with(_outputs_of(program.layers, "BatchNorm"))
         self._by_name = self._dropout.united_with(norm).united_with(CALLS)
         self._idle = _idle_layers(program)
         self._of_loops = Selection(roles=[Role.LOSS_OF_LOOP] if self._idle else [])
@@ -177,10 +176,10 @@ class TrainEvalMixup(TensorRule):
         self._streaks = StreakCounter()
         self._has_dropped: set[str] = set()
         self._looks: collections.Counter[str] = collections.Counter()
-        self._is_set_to_train = {layer.name: layer.is_training for layer in layers}
+        self._is_set_to_train = {layer.name: layer.is_training for layer in program.layers}
         is_keras = naming_scheme_of(self.base_trial).framework == "Keras"
-        self._is_told_by_keras = is_keras and not (program is not None and program.has_own_step)
-        self._is_model_set_to_train = bool(layers) and layers[0].is_training is True
+        self._is_told_by_keras = is_keras and not program.has_own_step
+        self._is_model_set_to_train = bool(program.layers) and program.layers[0].is_training is True
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a layer has been in the wrong mode."""
@@ -266,9 +265,9 @@ class TrainEvalMixup(TensorRule):
         )
 
 
-def _idle_layers(program: ProgramRecord | None) -> list[str]:
+def _idle_layers(program: ProgramRecord) -> list[str]:
     """Return the layers that a custom loop in Keras does not tell to train, and that do something else if told."""
-    layers = program.layers if program is not None and program.framework == "Keras" else ()
+    layers = program.layers if program.framework == "Keras" else ()
     return [layer.name for layer in layers if layer.is_training is False and layer.type.startswith(IDLE_LAYERS)]
 
 

@@ -24,7 +24,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
-from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM, ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class FrozenParameters(TensorRule):
         """Return whether an optimizer is to train a parameter that has no gradient at any step so far."""
         program = self.base_trial.program
         if program is not self._program:
-            self._program, self._trained = program, program.trained_parameters if program is not None else frozenset()
+            self._program, self._trained = program, (program or NO_PROGRAM).trained_parameters
         if name not in self._trained:
             return False
         return not any(map(view.trial.has_tensor, naming_scheme_of(view.trial).gradient_names(name)))

@@ -12,6 +12,7 @@ from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, i
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 
 LEARNING_RATES: Final = Selection(patterns=(r"_learning_rate_[0-9]+$", r"/learning_rate(:0)?$"))
 """Learning rates of optimizers: those that ``sagemaker-debug run`` saves in PyTorch, and variables of Keras."""
@@ -101,8 +102,7 @@ class LearningRateSchedule(TensorRule):
         Schedules record where they begin from, which is the highest for those with a warm-up. It is unknown which of
         several optimizers of a class a record belongs to.
         """
-        program = self.base_trial.program
-        optimizers = program.optimizers if program is not None else ()
+        optimizers = (self.base_trial.program or NO_PROGRAM).optimizers
         numbers = [optimizer.numbers for optimizer in optimizers if name.startswith(f"{optimizer.type}_")]
         planned = {found.get("max_lr", found.get("initial_lr") if has_risen else None) for found in numbers}
         highest = planned.pop() if len(planned) == 1 else None

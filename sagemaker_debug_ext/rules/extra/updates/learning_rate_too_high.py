@@ -11,6 +11,7 @@ from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -27,8 +28,7 @@ SHRUNK: Final = 0.7
 
 def _searches_lines(trial: Trial) -> bool:
     """Return whether the length of an update does not follow from the learning rate alone."""
-    program = trial.program
-    return program is not None and any(optimizer.type in LINE_SEARCHES for optimizer in program.optimizers)
+    return any(optimizer.type in LINE_SEARCHES for optimizer in (trial.program or NO_PROGRAM).optimizers)
 
 
 class LearningRateTooHigh(UpdateSizeRule):

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, 
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM, ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 PATIENCE: Final = 50
@@ -67,10 +67,9 @@ class _Way:
         return self.length > 0 and self.rest >= max(MIN_REST, MANY_RESTS * (self.longest + 1))
 
 
-def _optimizes_other_parameters(program: ProgramRecord | None) -> bool:
+def _optimizes_other_parameters(program: ProgramRecord) -> bool:
     """Return whether the latest optimizer has no parameter of the models although an earlier one had some."""
-    optimizers = program.optimizers if program is not None else ()
-    return any(optimizer.parameters for optimizer in optimizers) and not optimizers[-1].parameters
+    return any(optimizer.parameters for optimizer in program.optimizers) and not program.optimizers[-1].parameters
 
 
 class LearningRateTooLow(UpdateSizeRule):
@@ -156,7 +155,7 @@ class LearningRateTooLow(UpdateSizeRule):
                 f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, but not in the "
                 f"{rest} saved steps since, although it has a gradient."
             )
-            if _optimizes_other_parameters(view.trial.program):
+            if _optimizes_other_parameters(view.trial.program or NO_PROGRAM):
                 text = f"{describe_tensors(names)} moved once, but not in the {rest} saved steps since: {HELD_BY_NONE}."
             return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
         longest = max(way.length for way in moved.values())
