@@ -1,6 +1,7 @@
 """What importing the package loads, what it offers, and which layer may import which."""
 
 import ast
+import functools
 import graphlib
 import importlib
 import json
@@ -269,16 +270,23 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-def imports_of(module: str) -> set[str]:
+@functools.cache
+def nodes_of(module: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of the syntax tree of a module."""
+    return tuple(ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
+
+
+@functools.cache
+def imports_of(module: str) -> frozenset[str]:
     """Return the modules of this package that a module imports, also inside functions and for type checkers."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in nodes_of(module):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             found |= {name if name in MODULES else node.module for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-    return {name for name in found if name in MODULES} - {module, PACKAGE.name}
+    return frozenset(name for name in found if name in MODULES) - {module, PACKAGE.name}
 
 
 def members(*prefix: str) -> list[str]:
@@ -335,8 +343,8 @@ def test_every_dotted_name_in_a_string_exists():
     """What is imported by name moves with its module: in code, and in the catalog."""
     texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.json")]
     found = {match.group() for text in texts for match in NAMES.finditer(text)}
-    for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for module in MODULES:
+        for node in nodes_of(module):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMES.fullmatch(node.value):
                 found.add(node.value)
     assert len(found) > 50
