@@ -1,11 +1,11 @@
-"""Queries over many tensors of a trial: names by pattern, values at many steps, batches in order."""
+"""Queries of a trial: its steps, modes and workers; values of many tensors at many steps."""
 
 from __future__ import annotations
 
 import itertools
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sagemaker_debug_ext.config.collection import Collection, compile_pattern
@@ -21,6 +21,66 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NUMERIC_SUFFIX: Final = re.compile(r"\d+$")
+
+
+class StepQueries:
+    """The methods of `Trial` that list its steps, modes and workers, and relate steps of a mode to global steps."""
+
+    def steps(self: ReadableTrial, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> list[int]:
+        """Return the steps of a mode; looks for new ones first.
+
+        Args:
+            mode: The mode; GLOBAL for the global steps of all modes.
+            show_incomplete_steps: Whether to include steps that some workers have not written yet.
+        """
+        self.maybe_refresh()
+        return self.index_reader.steps(mode, show_incomplete_steps)
+
+    def modes(self: ReadableTrial) -> KeysView[ModeKeys]:
+        """Return the modes of the saved steps, without GLOBAL, which stands for steps saved without a mode."""
+        with self.index_reader.lock:
+            return dict.fromkeys(self.index_reader.index.modes()).keys()
+
+    def mode(self: ReadableTrial, global_step: int) -> ModeKeys | None:
+        """Return the mode of a global step; None if it was not saved. Looks for new steps only if it is unknown."""
+        return self.mode_modestep(global_step)[0]
+
+    def mode_step(self: ReadableTrial, global_step: int) -> int | None:
+        """Return the step number of a global step within its mode; None if it was not saved."""
+        return self.mode_modestep(global_step)[1]
+
+    def mode_modestep(self: ReadableTrial, global_step: int) -> tuple[ModeKeys, int] | tuple[None, None]:
+        """Return mode and mode step of a global step; ``(None, None)`` if it was not saved."""
+        check_step(global_step, "global_step")
+        reader = self.index_reader
+        with reader.lock:
+            found = reader.index.mode_step(global_step)
+            if found is None:
+                self.maybe_refresh()
+                found = reader.index.mode_step(global_step)
+        return found or (None, None)
+
+    def global_step(self: ReadableTrial, mode: ModeKeys, mode_step: int) -> int | None:
+        """Return the global step of a step of a mode; None if it was not saved. GLOBAL steps are returned as given."""
+        if mode is ModeKeys.GLOBAL:
+            return mode_step
+        check_step(mode_step, "mode_step")
+        reader = self.index_reader
+        with reader.lock:
+            if not reader.index.global_steps(mode, mode_step):
+                self.maybe_refresh()
+            return next(iter(reader.index.global_steps(mode, mode_step)), None)
+
+    def workers(self: ReadableTrial) -> list[str]:
+        """Return the workers that wrote a collections file, or else a tensor; looks for more first."""
+        self.maybe_refresh()
+        return sorted(self.worker_set)
+
+    def workers_for_global_step(self: ReadableTrial, global_step: int) -> list[str]:
+        """Return the workers that saved a tensor at a global step."""
+        check_step(global_step, "global_step")
+        with self.index_reader.lock:
+            return self.index_reader.index.writers(global_step)
 
 
 class ValueQueries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, KeysView, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +34,7 @@ from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.index.reader import TrialReader
 from sagemaker_debug_ext.trials.open_collections import wait_for_collections
 from sagemaker_debug_ext.trials.problems import Problem, Problems
-from sagemaker_debug_ext.trials.queries import ValueQueries, compile_patterns
+from sagemaker_debug_ext.trials.queries import StepQueries, ValueQueries, compile_patterns
 from sagemaker_debug_ext.trials.repr import trial_to_html, trial_to_text
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.tensors import Tensor
@@ -56,7 +56,7 @@ _MOST_PROGRAM_READS: Final = 20
 """Number of times to read the record of a program again, because hooks learn of losses at their first call."""
 
 
-class Trial(ValueQueries):
+class Trial(StepQueries, ValueQueries):
     """The saved output of one job. Only `consolidate` writes; most users open a trial with `create_trial`.
 
     A trial may be opened while the job is running. Methods that say so look for new steps before they return, unless
@@ -225,52 +225,7 @@ class Trial(ValueQueries):
         """Return the problems with files of the trial, each with its path; all other files can still be read."""
         return self._problems.all()
 
-    # --- steps -------------------------------------------------------------------------------------------------------
-
-    def steps(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> list[int]:
-        """Return the steps of a mode; looks for new ones first.
-
-        Args:
-            mode: The mode; GLOBAL for the global steps of all modes.
-            show_incomplete_steps: Whether to include steps that some workers have not written yet.
-        """
-        self.maybe_refresh()
-        return self.index_reader.steps(mode, show_incomplete_steps)
-
-    def modes(self) -> KeysView[ModeKeys]:
-        """Return the modes of the saved steps, without GLOBAL, which stands for steps saved without a mode."""
-        with self.index_reader.lock:
-            return dict.fromkeys(self.index_reader.index.modes()).keys()
-
-    def mode(self, global_step: int) -> ModeKeys | None:
-        """Return the mode of a global step; None if it was not saved. Looks for new steps only if it is unknown."""
-        return self.mode_modestep(global_step)[0]
-
-    def mode_step(self, global_step: int) -> int | None:
-        """Return the step number of a global step within its mode; None if it was not saved."""
-        return self.mode_modestep(global_step)[1]
-
-    def mode_modestep(self, global_step: int) -> tuple[ModeKeys, int] | tuple[None, None]:
-        """Return mode and mode step of a global step; ``(None, None)`` if it was not saved."""
-        check_step(global_step, "global_step")
-        reader = self.index_reader
-        with reader.lock:
-            found = reader.index.mode_step(global_step)
-            if found is None:
-                self.maybe_refresh()
-                found = reader.index.mode_step(global_step)
-        return found or (None, None)
-
-    def global_step(self, mode: ModeKeys, mode_step: int) -> int | None:
-        """Return the global step of a step of a mode; None if it was not saved. GLOBAL steps are returned as given."""
-        if mode is ModeKeys.GLOBAL:
-            return mode_step
-        check_step(mode_step, "mode_step")
-        reader = self.index_reader
-        with reader.lock:
-            if not reader.index.global_steps(mode, mode_step):
-                self.maybe_refresh()
-            return next(iter(reader.index.global_steps(mode, mode_step)), None)
+    # --- waiting for steps --------------------------------------------------------------------------------------------
 
     def has_passed_step(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> StepState:
         """Return whether a step is available, may become available, or never will; looks for new steps first."""
@@ -331,17 +286,6 @@ class Trial(ValueQueries):
             StepNotYetAvailable: A step is still missing at the timeout; or at once, on the thread that trains.
         """
         self._waiter.wait(required_steps, mode, timeout_seconds)
-
-    def workers(self) -> list[str]:
-        """Return the workers that wrote a collections file, or else a tensor; looks for more first."""
-        self.maybe_refresh()
-        return sorted(self.worker_set)
-
-    def workers_for_global_step(self, global_step: int) -> list[str]:
-        """Return the workers that saved a tensor at a global step."""
-        check_step(global_step, "global_step")
-        with self.index_reader.lock:
-            return self.index_reader.index.writers(global_step)
 
     # --- tensors -----------------------------------------------------------------------------------------------------
 
