@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -19,6 +18,7 @@ from sagemaker_debug_ext.rules.evaluation.results import write_result
 from sagemaker_debug_ext.rules.evaluation.status import MAX_DETAILS, EvaluationStatus, error_details
 from sagemaker_debug_ext.store.format.manifest import list_collections, read_collections
 from sagemaker_debug_ext.store.job_end import has_ended
+from sagemaker_debug_ext.watch.pauses import Pauses
 from sagemaker_debug_ext.watch.progress import Progress, ProgressMeter
 from sagemaker_debug_ext.watch.storage import open_patiently
 
@@ -122,7 +122,7 @@ class RuleEvaluations:
         self._listener = listener
         self._handlers = handlers
         self._poll_seconds = poll_seconds
-        self._cancelled = threading.Event()
+        self._pauses = Pauses()
         self._reason = ""
         self._is_abandoned = False
         self._meter = ProgressMeter(clock)
@@ -141,12 +141,16 @@ class RuleEvaluations:
             reason: The details of their statuses.
         """
         self._reason = self._reason or reason
-        self._cancelled.set()
+        self._pauses.end()
+
+    def hurry(self) -> None:
+        """Look for new steps now, and often from now on; see `Pauses.hurry`."""
+        self._pauses.hurry()
 
     def abandon(self) -> None:
         """Stop without writing another status or result, because another process evaluates the rules now."""
         self._is_abandoned = True
-        self._cancelled.set()
+        self._pauses.end()
 
     def run(self) -> None:
         """Evaluate until every rule has ended: after the end marker of the trial, or after `cancel`.
@@ -158,7 +162,7 @@ class RuleEvaluations:
             if trial is not None:
                 self._evaluate(trial)
         except StorageError as error:
-            if not self._cancelled.is_set():
+            if self._keeps_waiting():
                 self._end_all("Error", f"InternalServerError: {error}")
         except Exception as error:  # noqa: BLE001 - the end of the evaluation: every rule must get its last status
             _LOG.exception("evaluating the rules of job %s failed", self._job.name)
@@ -174,18 +178,18 @@ class RuleEvaluations:
             self._end_all("Error", "ClientError: the training job has no DebugHookConfig, so it saves no tensors")
             return None
         backend = self._job.open_trial(location, self._keeps_waiting)
-        while not self._cancelled.is_set():
+        while self._keeps_waiting():
             ended = has_ended(backend)  # read first, so that nothing written before the end marker is missed
             if is_described(backend, ended):
                 return Trial(location.rpartition("/")[2], backend, wait_seconds=0)
             if ended:
                 self._end_all("Error", "ClientError: the training job saved no tensors; is its hook attached?")
                 return None
-            self._cancelled.wait(self._poll_seconds)
+            self._pauses.take(self._poll_seconds)
         return None
 
     def _keeps_waiting(self) -> bool:
-        return not self._cancelled.is_set()
+        return not self._pauses.have_ended
 
     def _evaluate(self, trial: Trial) -> None:
         made = {name: self._try_to_make(record, trial) for name, record in self.records.items()}
@@ -196,7 +200,7 @@ class RuleEvaluations:
             stop_rule_on_first_issue=True,
             should_stop=lambda: self._look_around(trial, evaluation.statuses),
             poll_seconds=self._poll_seconds,
-            sleep=self._cancelled.wait,
+            sleep=self._pauses.take,
         )
         try:
             for issue in evaluation:
@@ -212,7 +216,7 @@ class RuleEvaluations:
     def _look_around(self, trial: Trial, statuses: Sequence[RuleStatus]) -> bool:
         self._meter.look(trial.last_complete_step, _judged_step(statuses))
         self._take_over(statuses)
-        return self._cancelled.is_set()
+        return self._pauses.have_ended
 
     def _try_to_make(self, record: RuleRecord, trial: Trial) -> Rule | None:
         try:

@@ -13,6 +13,7 @@ from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.folder_sync import FolderSync
 from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.store.trial_mirror import TensorMirror
+from sagemaker_debug_ext.watch.pauses import Pauses
 from sagemaker_debug_ext.watch.storage import open_patiently
 
 _LOG: Final = logging.getLogger(__name__)
@@ -36,15 +37,14 @@ class JobMirror:
 
     def __init__(self, folder: str, location: str, poll_seconds: float) -> None:
         self._poll_seconds = poll_seconds
-        self._is_stopped = False
+        self._pauses = Pauses()
         self._is_joined = False
-        self._woken = threading.Event()
         self._trial = LocalBackend(f"{folder}/{_TRIAL}")
         self._location = location
         self._troubles: dict[str, str] = {}  # part → its last error
 
         def places(name: str) -> tuple[Path, Backend]:
-            return Path(folder, name), open_patiently(f"{location}/{name}", lambda: not self._is_stopped)
+            return Path(folder, name), open_patiently(f"{location}/{name}", lambda: not self._pauses.have_ended)
 
         self._parts: dict[str, FolderSync] = {
             _TRIAL: TensorMirror(*places(_TRIAL)),
@@ -60,13 +60,17 @@ class JobMirror:
 
     def stop(self) -> None:
         """End the copy of a trial that has not ended, because nothing more comes or another watcher goes on."""
-        self._is_stopped = True
-        self._woken.set()
+        self._pauses.end()
+
+    def hurry(self) -> None:
+        """Look for new files now, and often from now on; see `Pauses.hurry`."""
+        self._pauses.hurry()
 
     def join(self) -> None:
         """Wait until the trial has ended and is copied, or until `stop` was called; all rules have ended."""
         self._is_joined = True
-        self._woken.set()
+        if has_ended(self._trial):
+            self._pauses.hurry()
         self._thread.join()
 
     def finish(self) -> None:
@@ -75,13 +79,12 @@ class JobMirror:
 
     def _run(self) -> None:
         while True:
-            self._woken.clear()
-            is_stopped, is_joined = self._is_stopped, self._is_joined  # read first, so that nothing is missed
+            is_stopped, is_joined = self._pauses.have_ended, self._is_joined  # read first, so that nothing is missed
             is_complete = has_ended(self._trial)
             self._ship(is_complete, is_final=is_stopped or is_complete)
             if is_stopped or (is_joined and is_complete):
                 return
-            self._woken.wait(self._poll_seconds)
+            self._pauses.take(self._poll_seconds)
 
     def _ship(self, is_complete: bool, is_final: bool) -> None:
         """Copy each part; the end marker of the trial comes only with a complete one."""

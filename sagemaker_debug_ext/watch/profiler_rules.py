@@ -16,6 +16,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
 from sagemaker_debug_ext.rules.evaluation.status import EvaluationStatus, error_details
 from sagemaker_debug_ext.watch.evaluation import now
+from sagemaker_debug_ext.watch.pauses import Pauses
 
 _LOG: Final = logging.getLogger(__name__)
 _OPEN: Final = "InProgress"
@@ -77,7 +78,7 @@ class ProfilerRuleEvaluations:
         self._job_name = job_name
         self._on_change = on_change
         self._poll_seconds = poll_seconds
-        self._ended = threading.Event()
+        self._pauses = Pauses()
         self._is_cancelled = False
         self._is_abandoned = False
         self._thread: threading.Thread | None = None
@@ -95,17 +96,21 @@ class ProfilerRuleEvaluations:
 
     def finish(self) -> None:
         """Evaluate the rest of the data, which are complete now."""
-        self._ended.set()
+        self._pauses.end()
+
+    def hurry(self) -> None:
+        """Look for new data now, and often from now on; see `Pauses.hurry`."""
+        self._pauses.hurry()
 
     def cancel(self) -> None:
         """End all running rules with the status ``Stopped``."""
         self._is_cancelled = True
-        self._ended.set()
+        self._pauses.end()
 
     def abandon(self) -> None:
         """Stop without another status or result, because another process evaluates the rules now."""
         self._is_abandoned = True
-        self._ended.set()
+        self._pauses.end()
 
     def join(self) -> None:
         """Wait until every rule has ended."""
@@ -117,7 +122,7 @@ class ProfilerRuleEvaluations:
 
         pause = self._poll_seconds
         while not (self._is_abandoned or all(record.has_ended for record in self.records)):
-            is_last = self._ended.wait(pause)
+            is_last = self._pauses.take(pause)
             began = time.monotonic()
             for rule in self._rules:
                 self._step(rule, is_last)

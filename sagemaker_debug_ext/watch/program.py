@@ -15,6 +15,7 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
 import threading
 import time
@@ -186,6 +187,7 @@ class Watcher:
             seconds: Time for the last steps.
         """
         self._phase = "draining"
+        self.hurry()
         others_seconds = min(seconds, _COPY_SECONDS if self._is_unordered else _OTHER_WORKERS_SECONDS)
         # Started first, because marking the end may wait for S3.
         self._cancel_after(others_seconds + seconds, "the training process has ended")
@@ -193,6 +195,13 @@ class Watcher:
             self.mark_end(others_seconds)
         except (OSError, DebugExtError):
             LOG.warning("cannot mark the trial of job %s as ended", self._name, exc_info=True)
+
+    def hurry(self) -> None:
+        """Look for new data now, and often from now on, because training waits for the last rules or has ended."""
+        self._rules.hurry()
+        self._profiler_rules.hurry()
+        if self._mirror is not None:
+            self._mirror.hurry()
 
     def job_is_stopped(self) -> None:
         """End the rules before the platform kills the container, which it does two minutes after a stop."""
@@ -403,7 +412,7 @@ def watch(
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Watch the job of this environment beside its training process, or one that SageMaker describes."""
     parser = argparse.ArgumentParser(prog="python -m sagemaker_debug_ext.watch.program", description=__doc__)
-    parser.add_argument("--stop-to", type=int, metavar="FD", help="file descriptor for requests to stop training")
+    parser.add_argument("--hook", type=int, metavar="FD", help="file descriptor of the socket to the training process")
     parser.add_argument("--parent", type=int, metavar="PID", help="process that trains; the watcher ends after it")
     parser.add_argument("--replaces", type=int, metavar="PID", help="watcher of this host that has died")
     parser.add_argument("--job", metavar="NAME", help="training job of SageMaker; its settings are described with it")
@@ -427,12 +436,13 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         follow = _following(probe, spec.watch.drain_seconds, options.max_seconds, is_beside=options.place == "pod")
         return watch(spec, name, place=options.place, watch_parent=follow, probe=probe)
     _leave_memory_to_training(spec.watch.memory_mib)
+    hook = socket.socket(fileno=options.hook)
     return watch(
         spec,
         name,
         place=options.place,
-        ask_script=None if options.stop_to is None else lambda rule: os.write(options.stop_to, f"{rule}\n".encode()),
-        watch_parent=lambda watcher: _watch_parent(options.parent, watcher, spec.watch.drain_seconds),
+        ask_script=lambda rule: hook.sendall(f"{rule}\n".encode()),
+        watch_parent=lambda watcher: _watch_parent(options.parent, hook, watcher, spec.watch.drain_seconds),
         keeps_waiting=lambda: os.getppid() == options.parent,
         probe=probe,
         replaced_pid=options.replaces,
@@ -512,13 +522,21 @@ def _leave_memory_to_training(memory_mib: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_mib * _MIB, memory_mib * _MIB))
 
 
-def _watch_parent(parent: int, watcher: Watcher, drain_seconds: float) -> None:
+def _watch_parent(parent: int, hook: socket.socket, watcher: Watcher, drain_seconds: float) -> None:
+    """Start to watch the training process, and to listen to its hook, which says when it waits for the last rules."""
+
     def look() -> None:
         while os.getppid() == parent:
             time.sleep(_PARENT_LOOK_SECONDS)
         watcher.training_ended(drain_seconds)
 
-    threading.Thread(target=look, name="parent", daemon=True).start()
+    def listen() -> None:
+        with contextlib.suppress(OSError):
+            if hook.recv(1):  # nothing if the process has died, which `look` sees
+                watcher.hurry()
+
+    for name, run in (("parent", look), ("hook", listen)):
+        threading.Thread(target=run, name=name, daemon=True).start()
 
 
 def _utc_now() -> str:

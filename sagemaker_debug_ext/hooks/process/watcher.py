@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -39,6 +40,9 @@ STOPPED_EXIT_CODE: Final = 3
 _MEANT_EXITS: Final = (0, 2, 3, -signal.SIGTERM)
 """All is evaluated, there is nothing to watch, another watcher has taken over, and somebody has ended it."""
 
+_CLOSED: Final = b"\n"
+"""Sent to the watcher when training has ended, which then looks for the last steps at once."""
+
 _NICENESS: Final = 10
 
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -58,6 +62,7 @@ class WatcherProcess:
         self._requests: threading.Thread | None = None
         self._profiling = JobProfiling()
         self._process: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
         self._lock = threading.Lock()
         self._may_replace = True
         self._fork_token = fork_token()
@@ -111,9 +116,11 @@ class WatcherProcess:
         self._profiling.stop()
         with self._lock:
             self._may_replace = False
-            process = self._process
-        if self._options is None or process is None:
+            process, connection = self._process, self._connection
+        if self._options is None or process is None or connection is None:
             return
+        with contextlib.suppress(OSError):  # the watcher has ended
+            connection.sendall(_CLOSED)
         seconds = min(self._options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
         if not seconds:
             return
@@ -130,24 +137,26 @@ class WatcherProcess:
             LOG.info("waited %.1f seconds for the last rules", waited)
 
     def _launch(self, options: WatchOptions, *words: str) -> None:
-        requests, sender = os.pipe()
-        command = [sys.executable, "-c", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender), *words]
+        ours, theirs = socket.socketpair()
+        parent, hook = str(os.getpid()), str(theirs.fileno())
+        command = [sys.executable, "-c", _PROGRAM, "--parent", parent, "--hook", hook, *words]
         try:
             process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter and this package
                 command,
                 env=_environment(options.num_threads),
-                pass_fds=[sender],
+                pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
         except (OSError, MemoryError):
-            os.close(requests)
+            ours.close()
             raise
         finally:
-            os.close(sender)
+            theirs.close()
+        self._connection = ours
         with contextlib.suppress(OSError):  # from the start, because its imports take most of its processor time
             os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS)
-        arguments = (requests, process, options)
+        arguments = (ours, process, options)
         threading.Thread(target=self._take_requests, args=arguments, name="watcher-requests", daemon=True).start()
 
     def _look_for_requests(self, seconds: float) -> None:
@@ -181,9 +190,9 @@ class WatcherProcess:
             self.must_exit = True
             self._on_exit()
 
-    def _take_requests(self, requests: int, process: subprocess.Popen[bytes], options: WatchOptions) -> None:
+    def _take_requests(self, ours: socket.socket, process: subprocess.Popen[bytes], options: WatchOptions) -> None:
         """Read the requests of the watcher until it ends; each is one line with the name of a rule."""
-        with os.fdopen(requests) as lines:
+        with ours, ours.makefile() as lines, contextlib.suppress(ConnectionError):
             for line in lines:
                 self._ask_to_stop(line.strip())
         self._replace(process, options)

@@ -210,14 +210,32 @@ def test_training_when_killed_then_watcher_marks_the_end_and_reports(run_job, ma
     assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").loaded_all_steps
 
 
-def test_watcher_when_rules_take_too_long_then_training_does_not_wait_longer(run_job, make_request):
-    """The drain is a limit, and the message says so."""
-    request = make_request(
-        [Rule.sagemaker(rule_configs.exploding_tensor())], SelfManaged(poll_seconds=60, drain_seconds=0.5)
-    )
-    report = run_job(TRAIN.format(steps=10, pause=0), request)
-    assert report.returncode == 0
-    assert "still being evaluated after 0.5 seconds" in report.stderr
+WAIT = """
+import os, time
+from sagemaker_debug_ext.config.job_spec import decode_job_spec
+from sagemaker_debug_ext.store.backends import open_backend
+
+def wait():
+    # Until the first rule has its verdict.
+    results = decode_job_spec(os.environ).rule_locations(os.environ["TRAINING_JOB_NAME"])["VanishingGradient"]
+    while not open_backend(results).exists("rule-result.json"):
+        time.sleep(0.1)
+"""
+
+
+def test_training_when_it_ends_between_two_looks_of_its_watcher_then_does_not_wait_for_the_next(
+    run_job, make_request, aws
+):
+    """The watcher pauses for an hour, and the hook would wait for as long; the test would time out."""
+    fires = Rule.sagemaker(rule_configs.vanishing_gradient(), rule_parameters={"threshold": "1e9"})
+    options = SelfManaged(poll_seconds=3600, drain_seconds=3600)
+    request = make_request([fires, Rule.sagemaker(rule_configs.exploding_tensor())], options)
+    script = WAIT + TRAIN.format(steps=10, pause=0).replace("    if hook", "    if step == 4: wait()\n    if hook")
+    report = run_job(script, request)
+    assert report.returncode == 0, report.stderr
+    status = WatchStatus.read(state_of(request, aws))
+    assert statuses(status) == {"VanishingGradient": "IssuesFound", "ExplodingTensor": "NoIssuesFound"}
+    assert status.document["trial"]["judged_step"] == 5
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])

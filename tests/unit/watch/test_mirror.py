@@ -116,6 +116,20 @@ def test_mirror_when_the_rules_have_ended_then_goes_on_until_the_trial_has(folde
     assert has_ended(copies["debug-output"])
 
 
+def test_mirror_when_it_hears_that_training_has_ended_then_looks_at_once(folder, copies):
+    """Also after the last rule has ended."""
+    mirror = JobMirror(str(folder), "s3://b/job", LONG)
+    mirror.start()
+    copies["self-managed"].wait_for("status.json", b"1")
+    joining = threading.Thread(target=mirror.join, daemon=True)
+    joining.start()
+    SmallTrial(folder / "debug-output").end()
+    mirror.hurry()
+    joining.join(60)
+    assert not joining.is_alive()
+    assert has_ended(copies["debug-output"])
+
+
 def test_mirror_when_all_has_ended_then_does_not_wait_for_its_next_look(folder, copies):
     """The watcher ends at once."""
     mirror = JobMirror(str(folder), "s3://b/job", LONG)

@@ -1,7 +1,9 @@
 """The watcher: what it does when something around it fails."""
 
 import json
+import os
 import signal
+import socket
 import sys
 import threading
 import types
@@ -9,13 +11,14 @@ import types
 import jsonschema
 import pytest
 
-from sagemaker_debug_ext.config.job_spec import ActionOptions, JobSpec
+from sagemaker_debug_ext.config.job_spec import ActionOptions, JobSpec, WatchOptions
 from sagemaker_debug_ext.rules import RuleStatus
 from sagemaker_debug_ext.store.backends import MemoryBackend
-from sagemaker_debug_ext.store.job_end import has_ended
+from sagemaker_debug_ext.store.job_end import has_ended, write_end
 from sagemaker_debug_ext.watch import program
 from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.lease import Lease
+from sagemaker_debug_ext.watch.pauses import Pauses
 from sagemaker_debug_ext.watch.status import STATUS_SCHEMA
 
 RULE = {"RuleConfigurationName": "Overfit", "RuleParameters": {"rule_to_invoke": "Overfit"}}
@@ -36,7 +39,7 @@ def storage(monkeypatch):
 
 @pytest.fixture
 def watcher(storage, tmp_path):
-    spec = JobSpec(hook={"S3OutputPath": "s3://b/p"}, rules=(RULE,))
+    spec = JobSpec(hook={"S3OutputPath": "s3://b/p"}, rules=(RULE,), watch=WatchOptions(poll_seconds=3_600))
     state = MemoryBackend()
     lease = Lease(state, "container")
     lease.acquire()
@@ -119,6 +122,31 @@ def test_watcher_when_it_has_stopped_its_job_then_ends_the_rules_before_the_cont
     assert watcher.run() == program.EXIT_DONE
     assert record_of(watcher).status.status == "Stopped"
     assert record_of(watcher).status.details == "the training job was stopped"
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_watcher_when_training_ends_then_looks_at_once(watcher, storage, monkeypatch, is_killed):
+    """It is about to pause for an hour. The hook says that it has closed; a killed process is no longer the parent."""
+    monkeypatch.setattr(program, "_OTHER_WORKERS_SECONDS", 0.0)
+    about_to_pause, take = threading.Event(), Pauses.take
+
+    def announced_take(pauses, seconds):
+        about_to_pause.set()
+        return take(pauses, seconds)
+
+    monkeypatch.setattr(Pauses, "take", announced_take)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        program._watch_parent(-1 if is_killed else os.getppid(), theirs, watcher, drain_seconds=3_600)
+        running = threading.Thread(target=watcher.run, daemon=True)
+        running.start()
+        if not is_killed:
+            assert about_to_pause.wait(60)
+            write_end(storage["s3://b/p/job/debug-output"])
+            ours.sendall(b"\n")
+        running.join(60)
+    assert not running.is_alive()
+    assert record_of(watcher).status.details == "ClientError: the training job saved no tensors; is its hook attached?"
 
 
 def test_watcher_when_it_has_ended_then_leaves_no_thread(watcher, monkeypatch):

@@ -94,7 +94,7 @@ def test_evaluation_when_one_worker_never_writes_then_rules_wait_for_complete_st
         waits.append((seconds, rules.records["E"].status.status))
         trial.end()
 
-    rules._cancelled.wait = wait
+    rules._pauses.take = wait
     rules.run()
     assert waits == [(7.0, "InProgress")]
     assert (rules.records["E"].status.status, rules.records["E"].status.first_issue_step) == ("IssuesFound", 0)
