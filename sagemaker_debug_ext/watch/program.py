@@ -175,7 +175,8 @@ class Watcher:
         else:
             self._phase = "done"
         self._report()
-        self._lease.release()
+        with _trouble_logged("release the lease", self._name):
+            self._lease.release()
         if self._mirror is not None:
             self._mirror.finish()
         return EXIT_DONE
@@ -191,10 +192,8 @@ class Watcher:
         others_seconds = min(seconds, _COPY_SECONDS if self._is_unordered else _OTHER_WORKERS_SECONDS)
         # Started first, because marking the end may wait for S3.
         self._cancel_after(others_seconds + seconds, "the training process has ended")
-        try:
+        with _trouble_logged("mark the end of the trial", self._name):
             self.mark_end(others_seconds)
-        except (OSError, DebugExtError):
-            LOG.warning("cannot mark the trial of job %s as ended", self._name, exc_info=True)
 
     def hurry(self) -> None:
         """Look for new data now, and often from now on, because training waits for the last rules or has ended."""
@@ -288,16 +287,13 @@ class Watcher:
 
     def _report(self) -> None:
         """Write ``status.json``, if this is still the watcher of the job."""
-        with self._lock:
-            try:
-                if self._is_taken_over or not self._lease.is_held():
-                    self._is_taken_over = True
-                    self._abandon()
-                    return
-                self._sequence += 1
-                self._state.write(STATUS_KEY, [json.dumps(self._document()).encode()])
-            except (OSError, DebugExtError):
-                LOG.warning("cannot write the status of job %s", self._name, exc_info=True)
+        with self._lock, _trouble_logged("write the status", self._name):
+            if self._is_taken_over or not self._lease.is_held():
+                self._is_taken_over = True
+                self._abandon()
+                return
+            self._sequence += 1
+            self._state.write(STATUS_KEY, [json.dumps(self._document()).encode()])
 
     def _document(self) -> JSONObject:
         return {
@@ -323,10 +319,8 @@ class Watcher:
 
         def beat() -> None:
             while not ended.wait(HEARTBEAT_SECONDS):
-                try:
+                with _trouble_logged("renew the lease", self._name):
                     self._lease.renew()
-                except (OSError, DebugExtError):
-                    LOG.warning("cannot renew the lease of job %s", self._name, exc_info=True)
                 self._report()
 
         thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
@@ -390,10 +384,8 @@ def watch(
     if not lease.acquire(wait):
         LOG.info("another watcher evaluates the rules of job %s: %s", name, lease.holder_shown())
         return EXIT_DONE
-    try:
+    with _trouble_logged("write the settings", name):
         state.write(SPEC_KEY, [spec.to_json().encode()])
-    except (OSError, DebugExtError):
-        LOG.warning("cannot write the settings of job %s", name, exc_info=True)
     actions = JobActions(name, state, spec.actions, ask_script, stop_job=None if probe is None else probe.stop)
     with scratch_folder() as scratch:
         events = EventSender() if spec.actions.events else None
@@ -537,6 +529,15 @@ def _watch_parent(parent: int, hook: socket.socket, watcher: Watcher, drain_seco
 
     for name, run in (("parent", look), ("hook", listen)):
         threading.Thread(target=run, name=name, daemon=True).start()
+
+
+@contextlib.contextmanager
+def _trouble_logged(what: str, job_name: str) -> Iterator[None]:
+    """Log an error of the storage, with which rules are evaluated all the same."""
+    try:
+        yield
+    except (OSError, DebugExtError) as error:
+        LOG.warning("cannot %s of job %s: %s", what, job_name, error)
 
 
 def _utc_now() -> str:

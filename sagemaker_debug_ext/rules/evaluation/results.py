@@ -92,8 +92,8 @@ def write_result(
     text = json.dumps(rule_result(status, issues, actions), indent=2, allow_nan=False) + "\n"
     try:
         backend.write(RESULT_FILE, [text.encode()])
-    except (OSError, DebugExtError):
-        LOG.warning("the result of rule %s could not be written to %s", status.name, backend.url, exc_info=True)
+    except (OSError, DebugExtError) as error:
+        LOG.warning("the result of rule %s could not be written to %s: %s", status.name, backend.url, error)
 
 
 def exit_code(statuses: Iterable[RuleStatus]) -> int:

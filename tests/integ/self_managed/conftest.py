@@ -24,7 +24,7 @@ def aws():
         yield "s3://my-bucket/output"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_job(aws):
     """Return a function that runs a script in the environment of a request, as SageMaker would."""
 

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import time
+import types
 
 import attrs
 import boto3
@@ -30,7 +31,9 @@ from sagemaker_debug_ext.requests.self_managed import self_managed_request
 from sagemaker_debug_ext.sdk import TrainingJob
 from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.watch import lease
 from sagemaker_debug_ext.watch.status import STATUS_SCHEMA, WatchStatus
+from support.relay import Relay
 
 TRAIN = """
 import sys, time
@@ -85,7 +88,7 @@ def sure_rule():
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make_request(aws):
     """Return a function that makes the request of a new job."""
 
@@ -155,14 +158,75 @@ def test_job_when_it_has_a_key_then_all_that_it_writes_is_encrypted_with_it(run_
     assert {(head["ServerSideEncryption"], head["SSEKMSKeyId"]) for head in heads.values()} == {("aws:kms", arn)}
 
 
-def test_training_when_watched_then_computes_the_same(run_job, make_request):
+def weights_of(report):
+    assert report.returncode == 0, report.stderr
+    return report.stdout.split("weights ")[1].split()[0]
+
+
+@pytest.fixture(scope="module")
+def weights_alone(run_job, make_request):
+    """Return the last weights of a training of 20 steps without a watcher, bit by bit."""
+    return weights_of(run_job(TRAIN.format(steps=20, pause=0), make_request([])))
+
+
+def test_training_when_watched_then_computes_the_same(run_job, make_request, weights_alone):
     """Bit by bit, with and without a watcher."""
-    script = TRAIN.format(steps=20, pause=0)
-    watched = run_job(script, make_request([Rule.sagemaker(rule_configs.exploding_tensor())]))
-    alone = run_job(script, make_request([]))
-    assert watched.returncode == alone.returncode == 0
-    weights = [report.stdout.split("weights ")[1].split()[0] for report in (watched, alone)]
-    assert weights[0] == weights[1]
+    request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
+    assert weights_of(run_job(TRAIN.format(steps=20, pause=0), request)) == weights_alone
+
+
+@pytest.fixture
+def relay(aws):
+    """What passes requests on to the AWS of this machine, until a test cuts it off."""
+    host, _, port = os.environ["AWS_ENDPOINT_URL"].rpartition("//")[2].partition(":")
+    relay = Relay((host, int(port)))
+    yield relay
+    relay.cut()
+
+
+ASK = """
+def ask(step):
+    if step == 12:
+        print("ready", flush=True)
+        input()
+"""
+
+
+def test_training_when_s3_goes_away_for_good_then_computes_the_same_and_nothing_hangs(
+    run_job, make_request, aws, weights_alone, relay, monkeypatch, capsys
+):
+    """One line says that saving is off. What was saved is readable, its statuses are old, and `resume` judges it."""
+    monkeypatch.setattr(lease, "EXPIRY_SECONDS", 0.5)
+    monkeypatch.setattr(lease, "_LOOK_SECONDS", 0.1)
+    request = make_request(
+        [Rule.sagemaker(rule_configs.exploding_tensor())], SelfManaged(poll_seconds=0.2, drain_seconds=2)
+    )
+    script = ASK + TRAIN.format(steps=20, pause=0).replace("    if hook", "    ask(step)\n    if hook")
+    process = run_job.start(script, request, AWS_ENDPOINT_URL=relay.url)
+    assert process.stdout.readline() == "ready\n"
+    job = f"{aws}/{request['TrainingJobName']}"
+    state, trial = state_of(request, aws), create_trial(f"{job}/debug-output")
+    deadline = time.monotonic() + 60
+    while WatchStatus.read(state) is None or trial.steps() != [0, 5, 10]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    relay.cut()
+    output, errors = process.communicate("\n", timeout=120)  # until its watcher has ended, too
+    report = types.SimpleNamespace(returncode=process.returncode, stdout=output, stderr=errors)
+    assert weights_of(report) == weights_alone
+    assert errors.count("saving is switched off, training goes on") == 1
+    assert "[rules] cannot release the lease" in errors
+    assert "watch/program.py" not in errors  # the watcher logs sentences, no tracebacks
+    later = dt.datetime.now(dt.timezone.utc) + dt.timedelta(hours=1)
+    for status, shown, details in (("InProgress", "InProgress", "silent since"), ("Failed", "Stopped", "resume")):
+        described = with_rule_statuses({**request, "TrainingJobStatus": status}, later)
+        (rule,) = described["DebugRuleEvaluationStatuses"]
+        assert rule["RuleEvaluationStatus"] == shown
+        assert details in rule["StatusDetails"]
+    assert main(["self-managed", "resume", job]) == 0
+    assert "NoIssuesFound" in capsys.readouterr().out
+    assert trial.steps() == [0, 5, 10]
+    assert trial.loaded_all_steps
 
 
 def test_watcher_when_killed_then_another_one_goes_on_and_training_ends_as_without_it(run_job, make_request, aws):
