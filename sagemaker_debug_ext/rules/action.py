@@ -58,6 +58,7 @@ REQUIRED_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 """The keys of which an action needs one."""
 
 TOPIC_NAME: Final = "SMDebugRules"
+_UNCONFIRMED: Final = "PendingConfirmation"
 FILTER_KEYS: Final[Mapping[str, str]] = {"email": "email", "sms": "phone_num"}
 MAX_LISTING_PAGES: Final = 50
 
@@ -185,14 +186,18 @@ class PublishMessage:
         self._topic_arns: dict[str, str] = {}
 
     def prepare(self, parameters: ActionParameters) -> None:
-        """Create the topic and subscribe the endpoint, unless the topic is the user's own."""
+        """Create the topic and subscribe the endpoint, unless the topic is the user's own.
+
+        A warning says that an address has not confirmed its subscription: SNS takes messages for it, and drops them.
+        """
         endpoint = parameters["endpoint"]
         if self._topic_arn is not None:
             self._topic_arns[endpoint] = self._topic_arn
             return
         sns = self._client("sns")
         topic_arn = sns.create_topic(Name=TOPIC_NAME)["TopicArn"]
-        if not self._is_subscribed(topic_arn, endpoint):
+        subscription = self._find_subscription(topic_arn, endpoint)
+        if subscription is None:
             sns.subscribe(
                 TopicArn=topic_arn,
                 Protocol=self._protocol,
@@ -200,6 +205,8 @@ class PublishMessage:
                 Attributes={"FilterPolicy": json.dumps({FILTER_KEYS[self._protocol]: [endpoint]})},
                 ReturnSubscriptionArn=False,
             )
+        if self._protocol == "email" and subscription in (None, _UNCONFIRMED):
+            LOG.warning("%s gets no messages until it confirms its subscription, for which SNS has asked it", endpoint)
         self._topic_arns[endpoint] = topic_arn
 
     def __call__(self, parameters: ActionParameters, rule_name: str, message: str) -> None:
@@ -216,14 +223,17 @@ class PublishMessage:
             MessageAttributes={FILTER_KEYS[self._protocol]: attribute},
         )
 
-    def _is_subscribed(self, topic_arn: str, endpoint: str) -> bool:
+    def _find_subscription(self, topic_arn: str, endpoint: str) -> str | None:
+        """Return the ARN of the endpoint's subscription, or `_UNCONFIRMED`; None if there is none."""
         wanted = (topic_arn, self._protocol, endpoint)
         pages = self._client("sns").get_paginator("list_subscriptions").paginate()
-        return any(
-            (subscription["TopicArn"], subscription["Protocol"], subscription["Endpoint"]) == wanted
+        found = (
+            str(subscription["SubscriptionArn"])
             for page in pages
             for subscription in page["Subscriptions"]
+            if (subscription["TopicArn"], subscription["Protocol"], subscription["Endpoint"]) == wanted
         )
+        return next(found, None)
 
 
 def post_to_webhook(parameters: ActionParameters, rule_name: str, message: str) -> None:

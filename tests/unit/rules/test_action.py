@@ -266,7 +266,7 @@ def test_stop_training_stops_nothing_if_not_exactly_one_job_matches(names, aws, 
 @pytest.mark.parametrize(
     ("name", "endpoint", "key"), [("email", "me@example.com", "email"), ("sms", "+4912345", "phone_num")]
 )
-def test_messages_are_published_for_the_endpoint_only(aws, name, endpoint, key):
+def test_messages_are_published_for_the_endpoint_only(aws, caplog, name, endpoint, key):
     """The topic is made, the endpoint subscribed with a filter, and the message carries the same attribute."""
     sns = aws.stubs["sns"]
     subscription = {
@@ -283,6 +283,7 @@ def test_messages_are_published_for_the_endpoint_only(aws, name, endpoint, key):
     sns.add_response("subscribe", {"SubscriptionArn": "pending"}, subscription)
     actions = Actions(json.dumps({"name": name, "endpoint": endpoint}), "Rule", client_factory=aws)
     aws.done()
+    assert ("me@example.com gets no messages until it confirms" in caplog.text) == (name == "email")
     message = {
         "TopicArn": TOPIC,
         "Subject": "SMDebugRule:Rule fired",
@@ -293,13 +294,15 @@ def test_messages_are_published_for_the_endpoint_only(aws, name, endpoint, key):
     actions.invoke("Look at it.")
 
 
-def test_a_subscribed_endpoint_is_not_subscribed_again(aws):
-    """So that recipients get each message once."""
+@pytest.mark.parametrize("arn", [f"{TOPIC}:1", "PendingConfirmation"])
+def test_a_subscribed_endpoint_is_not_subscribed_again(aws, caplog, arn):
+    """So that recipients get each message once. Those who have yet to confirm the subscription get none."""
     sns = aws.stubs["sns"]
     sns.add_response("create_topic", {"TopicArn": TOPIC}, {"Name": "SMDebugRules"})
-    known = {"TopicArn": TOPIC, "Protocol": "email", "Endpoint": "a@b.com"}
+    known = {"TopicArn": TOPIC, "Protocol": "email", "Endpoint": "a@b.com", "SubscriptionArn": arn}
     sns.add_response("list_subscriptions", {"Subscriptions": [known]}, {})
     Actions('{"name": "email", "endpoint": "a@b.com"}', client_factory=aws)
+    assert ("a@b.com gets no messages" in caplog.text) == (arn == "PendingConfirmation")
 
 
 def test_errors_of_aws_are_logged_and_tried_again_when_the_rule_fires(aws, caplog):
@@ -342,7 +345,7 @@ def test_a_message_whose_topic_could_not_be_made_is_tried_again_when_the_rule_fi
     actions = Actions('{"name": "sms", "endpoint": "+491"}', "Rule", client_factory=aws)
     assert "InternalError" in caplog.text
     sns.add_response("create_topic", {"TopicArn": TOPIC}, {"Name": "SMDebugRules"})
-    known = {"TopicArn": TOPIC, "Protocol": "sms", "Endpoint": "+491"}
+    known = {"TopicArn": TOPIC, "Protocol": "sms", "Endpoint": "+491", "SubscriptionArn": f"{TOPIC}:1"}
     sns.add_response("list_subscriptions", {"Subscriptions": [known]}, {})
     sns.add_response("publish", {"MessageId": "1"})
     actions.invoke()
