@@ -18,6 +18,7 @@ from sagemaker_debug_ext.looking.material import Material, gather, run_rules
 from sagemaker_debug_ext.looking.page.document import document
 from sagemaker_debug_ext.looking.page.markup import Child, element, shortened
 from sagemaker_debug_ext.looking.story import Story, story_schema
+from sagemaker_debug_ext.looking.summary.keeping import describe_rules, find_summary, make_summary
 from sagemaker_debug_ext.looking.telling import tell
 from sagemaker_debug_ext.looking.views.parts import Content, Detail
 from sagemaker_debug_ext.looking.views.registry import VIEWS
@@ -79,7 +80,7 @@ def read_material(
     rules: Sequence[Mapping[str, Rule] | None] | None = None,
     options: ReportOptions | None = None,
 ) -> tuple[Material, ...]:
-    """Run rules over trials, and read the data for a report.
+    """Run rules over trials, and read the data for a report; a summary in a trial saves both.
 
     Args:
         trials: One to eight trials.
@@ -93,11 +94,42 @@ def read_material(
     if not 1 <= len(trials) <= MAX_TRIALS:
         raise SMDebugValueError(f"a report is of 1 to {MAX_TRIALS} trials (got {len(trials)})")
     chosen = [recommended_rules(trial) for trial in trials] if rules is None else rules
-    materials = []
-    for trial, of_trial in zip(trials, chosen, strict=True):
-        verdict = run_rules(trial, of_trial, options.start, options.end) if of_trial is not None else None
-        materials.append(gather(trial, verdict, options.seconds))
-    return tuple(materials)
+    return tuple(_read(trial, of_trial, options) for trial, of_trial in zip(trials, chosen, strict=True))
+
+
+def _read(trial: Trial, rules: Mapping[str, Rule] | None, options: ReportOptions) -> Material:
+    summary = find_summary(trial)
+    if rules is None:
+        verdict = None
+    elif summary is not None and not options.start and options.end is None and describe_rules(rules) == summary.rules:
+        verdict = summary.material.verdict
+    else:
+        verdict = run_rules(trial, rules, options.start, options.end)
+    return (
+        gather(trial, verdict, options.seconds) if summary is None else attrs.evolve(summary.material, verdict=verdict)
+    )
+
+
+def write_summary(trial: Trial) -> int:
+    """Write a summary into a trial: one object from which reports are made without reading the trial.
+
+    smdebug ignores the object. Reports use it while the files of the trial are the same, by their versions or, after a
+    copy, by their checksums. Reports with other rules than the recommended ones run these over the trial.
+
+    Args:
+        trial: The trial of a job that has ended.
+
+    Returns:
+        Size of the summary in bytes.
+
+    Raises:
+        SMDebugRuntimeError: A file of the trial cannot be used, or the trial changes meanwhile.
+        OSError: The summary cannot be written; `StorageError` on S3.
+
+    Example:
+        >>> write_summary(create_trial("s3://bucket/job/debug-output"))
+    """
+    return make_summary(trial, lambda material: render((material,), ReportOptions()))
 
 
 def tell_story(

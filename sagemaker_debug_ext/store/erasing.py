@@ -11,6 +11,7 @@ from sagemaker_debug_ext.store.format.keys import (
     FINISHED_PREFIX,
     INDEX_PREFIX,
     PROGRAM_PREFIX,
+    SUMMARY_KEY,
 )
 
 
@@ -26,6 +27,7 @@ def erase_trial(backend: Backend) -> None:
     Raises:
         OSError: A file cannot be deleted.
     """
+    backend.delete(SUMMARY_KEY)
     backend.delete(CONSOLIDATED_KEY)
     for prefix in (INDEX_PREFIX, EVENTS_PREFIX, COLLECTIONS_PREFIX, PROGRAM_PREFIX, FINISHED_PREFIX):
         for info in backend.list(prefix):

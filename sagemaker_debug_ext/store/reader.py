@@ -69,6 +69,7 @@ class EventReader:
         self._max_kept_bytes = _KEPT_BYTES_REMOTE if backend.is_remote else _KEPT_BYTES
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._kept_bytes = 0
+        self._given: dict[str, dict[tuple[int, int], Buffer]] = {}
         self._lock = threading.Lock()
 
     def value(self, event_file: str, location: Location, name: str, step: int, file_end: int = 0) -> Array:
@@ -98,6 +99,11 @@ class EventReader:
         except CorruptRecordError:
             self.forget(event_file)
             raise
+
+    def give(self, event_file: str, start: int, content: Buffer) -> None:
+        """Provide a part of an event file that was read before, so that it is not read again until it is forgotten."""
+        with self._lock:
+            self._given.setdefault(event_file, {})[start, start + len(content)] = content
 
     def decode(self, record: Buffer, event_file: str, location: Location, name: str, step: int) -> Array:
         """Return the value of a record from its bytes; see `value`."""
@@ -134,9 +140,9 @@ class EventReader:
 
     def _read(self, event_file: str, location: Location, file_end: int) -> Buffer | None:
         start, length = location
-        block = self._kept.get(event_file, b"")
-        if start + length <= len(block):
-            return block[start : start + length]
+        known = self._find(event_file, start, start + length)
+        if known is not None:
+            return known
         if start + length <= file_end <= self._whole_file_bytes:
             content = self.backend.read(event_file, 0, file_end)
             if content is None:
@@ -181,10 +187,8 @@ class EventReader:
         found: list[Buffer | OSError | None] = [None] * len(spans)
         wanted: list[int] = []
         for position, (event_file, start, end) in enumerate(spans):
-            block = self._kept.get(event_file, b"")
-            if end <= len(block):
-                found[position] = block[start:end]
-            else:
+            found[position] = self._find(event_file, start, end)
+            if found[position] is None:
                 wanted.append(position)
         if not wanted:
             return found
@@ -200,6 +204,11 @@ class EventReader:
                 found[position] = block[start:end]
         return found
 
+    def _find(self, event_file: str, start: int, end: int) -> Buffer | None:
+        """Return a part of an event file if it is known."""
+        block = self._kept.get(event_file, b"")
+        return block[start:end] if end <= len(block) else self._given.get(event_file, {}).get((start, end))
+
     @staticmethod
     def _range(span: tuple[str, int, int], whole: int) -> ByteRange:
         event_file, start, end = span
@@ -213,9 +222,10 @@ class EventReader:
                 self._kept_bytes -= len(self._kept.popitem(last=False)[1])
 
     def forget(self, event_file: str) -> None:
-        """Drop the cached content of an event file, because it may have been replaced."""
+        """Drop what is known of an event file, because it may have been replaced."""
         with self._lock:
             self._kept_bytes -= len(self._kept.pop(event_file, b""))
+            self._given.pop(event_file, None)
 
 
 def read_tensor(backend: Backend, event_file: str, location: Location, name: str) -> Array:

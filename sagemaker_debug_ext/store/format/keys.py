@@ -24,6 +24,9 @@ FINISHED_PREFIX: Final = "finished/"
 CONSOLIDATED_KEY: Final = "consolidated/index"
 """The consolidated index; smdebug ignores it."""
 
+SUMMARY_KEY: Final = "consolidated/summary"
+"""What reports show of the trial; smdebug ignores it."""
+
 RECORDING_REQUEST: Final = "recording-request.json"
 """Requests that hooks write the steps in their flight recorders; smdebug ignores it."""
 

@@ -21,7 +21,10 @@ from sagemaker_debug_ext.trials.step_range import StepRange
 _FILES_AT_ONCE: Final = 256
 
 _WORTH_KEEPING: Final = 64
-"""Minimum number of newly read files for which to cache the index or to look for a consolidated index."""
+"""Minimum number of newly read files for which to cache the index."""
+
+_WORTH_LOOKING: Final = 8
+"""Minimum number of files to read for which to look for a consolidated index."""
 
 
 class IndexReader:
@@ -119,7 +122,7 @@ class IndexReader:
             step_file = self._parse_key(info.key)
             if step_file is not None and step_file.step in self._step_range:
                 to_read.append((info, step_file))
-        if len(to_read) >= _WORTH_KEEPING:
+        if len(to_read) >= _WORTH_LOOKING:
             to_read = self._take_consolidated(to_read, steps)
         for start in range(0, len(to_read), _FILES_AT_ONCE):
             self._read(to_read[start : start + _FILES_AT_ONCE], steps)

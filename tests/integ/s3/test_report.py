@@ -46,6 +46,40 @@ def test_report_when_the_trial_is_on_s3_then_each_event_file_is_requested_once(
     assert set(requested.values()) == {1}
 
 
+def test_report_when_the_trial_has_a_summary_then_ten_requests_and_the_same_page(
+    tmp_path, monkeypatch, bucket, s3_client, proxy
+):
+    """A copy of a trial on S3 keeps its summary, which is used until a file has another checksum."""
+    random = np.random.default_rng(0)
+    names = ["gradient/w", "w", "CrossEntropyLoss_output_0", "layer_output_0"]
+    steps = {
+        (ModeKeys.TRAIN, step): {name: random.normal(size=(4, 3)) for name in names} | {"learning_rate": 1 / (1 + step)}
+        for step in range(12)
+    }
+    write_trial(tmp_path / "local", steps, workers=["worker_0", "worker_1"])
+    monkeypatch.setenv("SAGEMAKER_DEBUG_EXT_CACHE_DIR", "off")
+    assert main(["consolidate", str(tmp_path / "local"), "--summary"]) == 0
+    upload(tmp_path / "local", bucket, proxy.url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+
+    def report():
+        proxy.reset()
+        status = main(["report", f"s3://{bucket}/job", "-o", str(tmp_path / "report.html")])
+        kinds = collections.Counter(kind for kind, _ in proxy.paths if kind != "LIST")
+        return status, (tmp_path / "report.html").read_text(), sum(kinds.values())
+
+    status, page, num_requests = report()
+    assert num_requests <= 10
+    key = "job/events/000000000005/000000000005_worker_0.tfevents"
+    content = bytearray(s3_client.get_object(Bucket=bucket, Key=key)["Body"].read())
+    s3_client.put_object(Bucket=bucket, Key=key, Body=bytes(content[:-1]) + bytes([content[-1] ^ 1]))
+    assert report()[2] > 24
+    s3_client.put_object(Bucket=bucket, Key=key, Body=bytes(content))
+    assert report()[2] == num_requests
+    s3_client.delete_object(Bucket=bucket, Key="job/consolidated/summary")
+    assert report()[:2] == (status, page)
+
+
 def upload(folder, bucket, url):
     """Copy a trial to S3."""
     client = boto3.client("s3", endpoint_url=url)

@@ -125,7 +125,7 @@ def test_trial_when_opened_and_read_then_costs_a_request_for_each_object(big_tri
     proxy.reset()
     trial = create_trial(url, s3=options)
     assert proxy.counts["GET"] <= 60 + 2
-    assert proxy.counts["LIST"] <= 3
+    assert proxy.counts["LIST"] <= 4
     assert proxy.counts["HEAD"] <= 2
     proxy.reset()
     assert trial.steps() == list(range(60))
@@ -156,11 +156,8 @@ def test_trial_when_opened_again_then_its_index_is_not_read_again(big_trial, pro
     assert len(again.tensor("layer3/weight").values()) == 60
 
 
-def test_trial_when_consolidated_then_its_index_is_one_object(
-    big_trial, bucket, s3_client, proxy, options, monkeypatch
-):
+def test_trial_when_consolidated_then_its_index_is_one_object(big_trial, bucket, s3_client, proxy, options):
     """Checksums in the listing tell which index files are as they were, whatever their times; others are read."""
-    monkeypatch.setattr("sagemaker_debug_ext.trials.index.refresh._WORTH_KEEPING", 10)
     url, _ = big_trial
     assert create_trial(url, s3=options).consolidate() == 60
     key = f"t/{index_key(7, 'worker_0')}"

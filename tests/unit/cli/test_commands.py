@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +46,14 @@ def test_consolidate_writes_one_index(trial, capsys):
     assert capsys.readouterr().out == f"{trial}: consolidated 3 index files\n"
     assert run_json(capsys, "consolidate", trial) == (0, {"path": trial, "index_files": 3})
     assert run_json(capsys, "ls", trial) == before
+
+
+def test_consolidate_when_a_summary_is_asked_for_then_its_size_is_said(trial, capsys):
+    """The object is in the trial."""
+    status, done = run_json(capsys, "consolidate", trial, "--summary")
+    assert (status, done["summary_bytes"]) == (0, Path(trial, "consolidated", "summary").stat().st_size)
+    assert main(["consolidate", trial, "--summary"]) == 0
+    assert "consolidated 3 index files, and wrote a summary of " in capsys.readouterr().out
 
 
 class TestLs:
