@@ -14,7 +14,8 @@ import numpy.typing as npt
 from sagemaker_debug_ext.looking.measures import Flags, Floats
 
 Codes: TypeAlias = npt.NDArray[np.uint8]
-Scale: TypeAlias = Literal["start", "others", "share"]
+Scale: TypeAlias = Literal["start", "change", "others", "share"]
+Columns: TypeAlias = npt.NDArray[np.intp]
 
 NOT_SAVED: Final = 0
 ZERO: Final = 253
@@ -34,21 +35,40 @@ _COLUMNS_AT_ONCE: Final = 128
 """Number of steps whose medians are computed together, which limits the memory for it."""
 
 
-def reference_of(values: Floats, scale: Scale) -> Floats | None:
-    """Return what values are divided by; 1 where no value of a row or column is finite and positive.
+def reference_of(values: Floats, scale: Scale, healthy: Columns | None = None) -> Floats | None:
+    """Return what values are compared with; 1 where no value of a row or column is finite and positive.
 
     Args:
         values: ``(rows, steps)``.
-        scale: ``start`` for the row's own start, ``others`` for the median of the column, and ``share`` for numbers
-            from 0 to 1.
+        scale: ``start`` for the row's own start, ``change`` for the same of numbers from 0 to 1, ``others`` for the
+            median of the column, and ``share`` for numbers from 0 to 1 as they are.
+        healthy: The columns whose median to compare a row with, instead of its start.
 
     Returns:
-        ``(rows, 1)`` for ``start``, ``(1, steps)`` for ``others``, and None for ``share``.
+        ``(rows, 1)`` for ``start`` and ``change``, ``(1, steps)`` for ``others``, and None for ``share``.
     """
     if scale == "share":
         return None
-    reference = own_start(values) if scale == "start" else _median_of_columns(values)
+    if scale == "others":
+        reference = _median_of_columns(values)
+    elif healthy is None:
+        reference = own_start(values)
+    else:
+        part = values[:, healthy]
+        usable = np.isfinite(part) & ((part > 0) | (scale == "change"))
+        reference = np.median(part, axis=1, keepdims=True)
+        if len(rows := np.flatnonzero(~usable.all(axis=1))):  # some were not saved, or are no usable numbers
+            reference[rows] = _nanmedian(np.where(usable[rows], part[rows], np.nan), axis=1)
+        if len(rows := np.flatnonzero(np.isnan(reference[:, 0]))):
+            reference[rows] = own_start(values[rows])
     return np.asarray(np.where(np.isnan(reference), 1, reference), values.dtype)
+
+
+def ratios_of(values: Floats, reference: Floats, scale: Scale) -> Floats:
+    """Return the ratios of values to a reference; a share that is higher by a half counts as the largest change."""
+    with np.errstate(all="ignore"):
+        ratios = np.exp2(2 * MOST_OCTAVES * (values - reference)) if scale == "change" else values / reference
+    return np.asarray(ratios, values.dtype)
 
 
 def encode_values(values: Floats, ratios: Floats | None) -> Codes:

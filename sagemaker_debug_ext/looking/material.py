@@ -10,10 +10,12 @@ import attrs
 from sagemaker_debug_ext.looking.curves import Curve, CurveReader
 from sagemaker_debug_ext.looking.measures import LayerMeasures
 from sagemaker_debug_ext.looking.measuring import MeasureReader
+from sagemaker_debug_ext.looking.names import Labels
 from sagemaker_debug_ext.looking.ranks import RankDeviations, RankReader
 from sagemaker_debug_ext.looking.story import SavedCollection
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.explain import Explanation, explain
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
@@ -52,6 +54,9 @@ class Material:
         curve_names: All tensors that could be drawn as curves, those of `curves` first.
         ranks: How far each worker is from the others; None for a trial of one worker.
         collections: The collections that were saved.
+
+    Attributes:
+        labels: Labels of the tensors, as people read them.
     """
 
     trial: Trial
@@ -61,6 +66,14 @@ class Material:
     curve_names: tuple[str, ...]
     ranks: RankDeviations | None
     collections: tuple[SavedCollection, ...]
+    labels: Labels = attrs.field(init=False)
+
+    @labels.default
+    def _labels(self) -> Labels:
+        groups: dict[str, set[str]] = {"weights": set(), "gradients": set(), "outputs": set()}
+        for grid in self.measures.grids.values():
+            groups[grid.measure.group].update(grid.tensors)
+        return Labels.of_groups(naming_scheme_of(self.trial), *groups.values())
 
 
 def run_rules(trial: Trial, rules: Mapping[str, Rule], start: int = 0, end: int | None = None) -> Verdict:

@@ -29,10 +29,12 @@ class Part:
     Args:
         text: The text.
         kind: What it names.
+        name: Name of the tensor if the text is its label; empty otherwise.
     """
 
     text: str
     kind: PartKind = "text"
+    name: str = ""
 
 
 @attrs.frozen
@@ -93,6 +95,8 @@ class Finding:
         trial: Number of the trial in the story, from 0.
         cause: Name of the cause.
         meaning: Meaning of the cause.
+        sentence: Cause, place and time, without a full stop.
+        message: The message of the first issue of the most direct rule; tensors have their labels.
         where: The layer path that the tensors share; the tensor itself if there is one; empty if no tensor is named.
         tensors: The tensors concerned, the loudest first, at most 50.
         num_tensors: Number of tensors concerned.
@@ -110,6 +114,8 @@ class Finding:
     trial: int
     cause: str
     meaning: str
+    sentence: Sentence
+    message: str
     where: str
     tensors: tuple[str, ...]
     num_tensors: int

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.catalog.collection_needs import EVERYTHING, get_rule_fe
 from sagemaker_debug_ext.looking.evidence import RuleEvidence, evidence_of
 from sagemaker_debug_ext.looking.material import Material, Verdict
 from sagemaker_debug_ext.looking.measures import MEASURES, Floats, LayerGrid
-from sagemaker_debug_ext.looking.names import shared_path
+from sagemaker_debug_ext.looking.names import Labels, shared_path
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.onset import find_onset
 from sagemaker_debug_ext.looking.parting import find_parting
@@ -143,6 +143,7 @@ def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
     direct = [issue for issue in cause.issues if issue.rule == cause.rules[0]]
     first = min(direct, key=lambda issue: issue.step)
     tensors = list(dict.fromkeys(name for issue in (first, *direct, *cause.issues) for name in issue.tensors))
+    workers = tuple(sorted({issue.worker for issue in cause.issues if issue.worker}))
     shown = evidence_of(first.rule)
     by_step = sorted(cause.issues, key=lambda issue: issue.step)
     onset = _onset(material, shown, tensors, first.step) or _onset_by_rule(material, first)
@@ -150,19 +151,48 @@ def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
         trial=number,
         cause=cause.name,
         meaning=cause.meaning,
+        sentence=_sentence(
+            material.labels, cause, workers if shown.first == "ranks" else (), tensors, first.step, onset
+        ),
+        message=material.labels.in_text(first.message[:_MAX_MESSAGE]),
         where=shared_path([name for issue in direct for name in issue.tensors]).rstrip("./_"),
         tensors=tuple(tensors[:MAX_SHOWN]),
         num_tensors=len(tensors),
-        workers=tuple(sorted({issue.worker for issue in cause.issues if issue.worker})),
+        workers=workers,
         found_at=first.step,
         onset=onset,
         rules=cause.rules,
         evidence=tuple(_evidence(material, shown, tensors)),
-        advice=_advice(material, cause, first, onset),
+        advice=material.labels.in_text(_advice(material, cause, first, onset)),
         issues=tuple(by_step[:MAX_SHOWN]),
         num_issues=len(cause.issues),
         may_follow=cause.may_follow,
     )
+
+
+def _sentence(
+    labels: Labels,
+    cause: LikelyCause,
+    workers: Sequence[str],
+    tensors: Sequence[str],
+    found_at: int,
+    onset: Onset | None,
+) -> Sentence:
+    """Return cause, place and time of a finding; workers are named if there are any."""
+    parts: list[str | Part] = [Part(cause.name[:1].upper() + cause.name[1:], "cause")]
+    if workers:
+        parts += [" of ", Part(", ".join(workers[:_FIRST_TENSORS]), "worker")]
+    if tensors:
+        parts += [f" in {labels.before(tensors[0])}", Part(labels.of(tensors[0]), "tensor", tensors[0])]
+        if len(tensors) > 1:
+            then = ", then in" if cause.rules[0] == "NonFiniteOrigin" else " and"
+            parts.append(f"{then} {_count(len(tensors) - 1, 'other')}")
+    found = f"step {as_step(found_at)}"
+    if onset is None:
+        return Sentence.of(*parts, ": found at ", Part(found, "step"))
+    since = "the first step" if onset.step is None else f"step {as_step(onset.step)}"
+    parts += [": from ", Part(since, "step"), " on"]
+    return Sentence.of(*parts, *(() if onset.step == found_at else (f", found at {found}",)))
 
 
 def matching_rows(material: Material, grid: LayerGrid, tensors: Iterable[str]) -> list[str]:
@@ -213,7 +243,7 @@ def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], foun
     for measure, tensor, steps, values in _evaluated_series(material, shown, tensors):
         step = find_onset(steps, values, found_at)
         if step is not None:
-            text = f"{measure} of {tensor} left its usual range at step {as_step(step)}"
+            text = f"{measure} of {material.labels.of(tensor)} left its usual range at step {as_step(step)}"
             return Onset(measure=measure, tensor=tensor, step=step, text=text)
         num_before = sum(saved <= found_at for saved in steps)
         if num_before <= 1 or _is_steady(values[:num_before]):
@@ -380,7 +410,7 @@ def _verdict(
     so_far = " so far" if is_running else ""
     if findings:
         first, rest = findings[0], len(findings) - 1
-        parts = finding_sentence(first).parts
+        parts = first.sentence.parts
         more = (f"; {_count(rest, 'further finding')}",) if rest else ()
         return Sentence.of(*parts, *more, f"{so_far}.")
     if not num_steps:
@@ -401,34 +431,9 @@ def _verdict(
     )
 
 
-def finding_sentence(finding: Finding) -> Sentence:
-    """Return cause, place and time of a finding in a sentence without its full stop."""
-    parts: list[str | Part] = [Part(finding.cause[:1].upper() + finding.cause[1:], "cause")]
-    if is_of_workers(finding) and finding.workers:
-        parts += [" of ", Part(", ".join(finding.workers[:_FIRST_TENSORS]), "worker")]
-    if finding.tensors:
-        parts += [" in ", Part(finding.tensors[0], "tensor")]
-        if finding.num_tensors > 1:
-            then = ", then in" if finding.rules[0] == "NonFiniteOrigin" else " and"
-            parts.append(f"{then} {_count(finding.num_tensors - 1, 'other')}")
-    found = f"step {as_step(finding.found_at)}"
-    onset = finding.onset
-    if onset is None:
-        return Sentence.of(*parts, ": found at ", Part(found, "step"))
-    since = "the first step" if onset.step is None else f"step {as_step(onset.step)}"
-    parts += [": from ", Part(since, "step"), " on"]
-    return Sentence.of(*parts, *(() if onset.step == finding.found_at else (f", found at {found}",)))
-
-
 def is_of_workers(finding: Finding) -> bool:
     """Return whether a finding is about workers that differ."""
     return any(evidence.subject == "ranks" for evidence in finding.evidence[:1])
-
-
-def in_numbers(finding: Finding) -> str:
-    """Return the message of the first issue of the most direct rule."""
-    direct = (issue.message for issue in finding.issues if issue.rule == finding.rules[0])
-    return next(direct, finding.issues[0].message)[:_MAX_MESSAGE]
 
 
 def related_findings(findings: Sequence[Finding], most: int) -> Iterator[tuple[str, list[tuple[int, str]]]]:

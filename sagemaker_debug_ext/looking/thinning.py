@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.looking.codes import NOT_SAVED, Scale, encode_values, reference_of
+from sagemaker_debug_ext.looking.codes import NOT_SAVED, Columns, Scale, encode_values, ratios_of, reference_of
 from sagemaker_debug_ext.looking.measures import Flags, Floats, LayerGrid
 
 _CELLS_AT_ONCE: Final = 1 << 18
@@ -96,7 +96,9 @@ def thin_grid(codes: npt.NDArray[np.uint8], steps: Sequence[int], max_rows: int,
     return columns.grid(np.maximum.reduceat(pooled, columns.starts, axis=1), row_edges)
 
 
-def pool_grid(grid: LayerGrid, scale: Scale, max_rows: int, max_columns: int) -> ThinGrid:
+def pool_grid(
+    grid: LayerGrid, scale: Scale, max_rows: int, max_columns: int, healthy: Columns | None = None
+) -> ThinGrid:
     """Return what `thin_grid` returns for the codes of a grid, without computing the code of every cell.
 
     The code of a block is that of its highest or of its lowest value, whichever is farther from the reference.
@@ -106,10 +108,11 @@ def pool_grid(grid: LayerGrid, scale: Scale, max_rows: int, max_columns: int) ->
         scale: Scale of the codes.
         max_rows: Highest number of rows.
         max_columns: Highest number of columns.
+        healthy: The columns to compare a row with instead of its start.
     """
     row_edges = bucket_edges(len(grid.tensors), max_rows)
     columns = _Columns.of(grid.steps, max_columns)
-    reference = reference_of(grid.values, scale)
+    reference = reference_of(grid.values, scale, healthy)
     codes = np.empty((len(row_edges) - 1, len(columns.starts)), np.uint8)
     at_once = max(_CELLS_AT_ONCE * (len(row_edges) - 1) // grid.values.size, 1)  # blocks of rows
     for begin in range(0, len(codes), at_once):
@@ -120,13 +123,12 @@ def pool_grid(grid: LayerGrid, scale: Scale, max_rows: int, max_columns: int) ->
         is_saved = None if (saved := grid.saved[rows]).all() else saved
         ratios = None
         if reference is not None:
-            with np.errstate(all="ignore"):
-                ratios = values / (reference[rows] if len(reference) > 1 else reference)
+            ratios = ratios_of(values, reference[rows] if len(reference) > 1 else reference, scale)
         block = np.zeros((len(starts), len(columns.starts)), np.uint8)
         for extreme in (np.maximum, np.minimum):
             of_ratios = None if ratios is None else _extremes(extreme, ratios, is_saved, starts, columns.starts)
-            if of_ratios is not None and (np.isfinite(of_ratios) & (of_ratios > 0)).all():
-                of_values = of_ratios  # there is no flag, so values are as good
+            if of_ratios is not None and (scale == "change" or (np.isfinite(of_ratios) & (of_ratios > 0)).all()):
+                of_values = of_ratios  # there is no flag, so values are as good; a share of 0 is none
             else:
                 of_values = _extremes(extreme, values, is_saved, starts, columns.starts)
             np.maximum(block, encode_values(of_values, of_ratios), out=block)

@@ -16,7 +16,7 @@ from sagemaker_debug_ext.looking.page.legend import legend, line_sample
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import ThinCurve
 
-_LEFT: Final = 58
+_LEFT: Final = 66
 _RIGHT: Final = 12
 _TOP: Final = 22
 _BOTTOM: Final = 26
@@ -67,6 +67,7 @@ def line_chart(
     *,
     limit: float | None = None,
     along: str = "step",
+    steps: tuple[int, int] | None = None,
     width: int = 620,
     height: int = 230,
     folding: Folding | None = None,
@@ -79,6 +80,7 @@ def line_chart(
         marks: Steps to mark.
         limit: A value to draw as a dashed line.
         along: What the horizontal axis counts.
+        steps: First and last step of the axis; by default those of the lines.
         width: Width in pixels.
         height: Height in pixels.
         folding: How the numbers follow as a folded table; None for no table.
@@ -92,9 +94,10 @@ def line_chart(
     least, most = float(numbers.min()), float(numbers.max())
     inside = [] if limit is None or not _is_near(limit, least, most) else [limit]
     bottom = height - _BOTTOM
-    y = value_scale(min(least, *inside, most), max(most, *inside, least), bottom, _TOP)
-    first = min(line.curve.steps[0] for line in drawn)
-    last = max(line.curve.steps[-1] for line in drawn)
+    positive = numbers[numbers > 0].min(initial=math.inf)
+    y = value_scale(min(least, *inside, most), max(most, *inside, least), bottom, _TOP, float(positive))
+    ends = [step for line in drawn for step in (line.curve.steps[0], line.curve.steps[-1])]
+    first, last = steps or (min(ends), max(ends))
     x = Scale(first, last if last > first else first + 1, _LEFT, width - _RIGHT)
     picture = element(
         "svg",
@@ -119,7 +122,7 @@ def line_chart(
         aria_label=_in_words(title, drawn),
         class_="chart",
         data_x=f"{x.low} {x.high} {x.begin} {x.end}",
-        data_y=f"{y.low} {y.high} {y.begin} {y.end} {int(y.is_log)}",
+        data_y=f"{y.low} {y.high} {y.begin} {y.end} {y.is_log + y.has_zero}",
     )
     return element(
         "figure",
@@ -161,7 +164,16 @@ def _axes(x: Scale, y: Scale, width: int, height: int, along: str) -> Child:
             for tick in y.ticks(5)
         ],
         step_axis(x, bottom, along),
+        _scale_name(y, (bottom + _TOP) / 2) if y.is_log else None,
     ]
+
+
+def _scale_name(y: Scale, middle: float) -> Element:
+    """Return what kind of scale the values have, along their axis."""
+    text = "log scale, 0 at its foot" if y.has_zero else "log scale"
+    return element(
+        "text", text, x=10, y=middle, text_anchor="middle", transform=f"rotate(-90 10 {middle:g})", class_="kind"
+    )
 
 
 def plot_area(x: Scale, top: float, bottom: float, *drawn: Child) -> Element:
@@ -254,11 +266,12 @@ def _limit_line(value: float, x: Scale, y: Scale) -> Element:
     )
 
 
-def mark_lines(marks: Sequence[Mark], x: Scale, top: float, bottom: float) -> Child:
-    """Return a vertical line for each mark."""
+def mark_lines(marks: Sequence[Mark], x: Scale, top: float, bottom: float, *, has_halo: bool = False) -> Child:
+    """Return a vertical line for each mark; with a halo in the colour of the page, no cell below hides it."""
     return [
-        element("line", x1=x.place(mark.step), x2=x.place(mark.step), y1=top, y2=bottom, class_=f"mark {mark.kind}")
+        element("line", x1=x.place(mark.step), x2=x.place(mark.step), y1=top, y2=bottom, class_=class_)
         for mark in _within(marks, x)
+        for class_ in (*(("halo",) if has_halo else ()), f"mark {mark.kind}")
     ]
 
 
@@ -268,7 +281,7 @@ def mark_texts(marks: Sequence[Mark], x: Scale, top: float) -> Child:
     end_of_text = -1e9
     for mark in _within(marks, x):
         at = x.place(mark.step)
-        width = 7 * len(mark.text)
+        width = 8.4 * len(mark.text)
         begin = max(min(max(at - width / 2, x.begin - 8), x.end - width), end_of_text)
         if begin <= min(at + width, x.end - width):
             drawn.append(

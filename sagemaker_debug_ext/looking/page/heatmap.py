@@ -24,18 +24,29 @@ _BOTTOM: Final = 24
 _RIGHT: Final = 12
 _MAX_LABELS: Final = 44
 _LABEL_CHARACTERS: Final = 30
+_LABEL_MARGIN: Final = 66
+"""Lowest width of the labels in pixels: that of the numbers beside a line chart, so that steps are below each other."""
+
+_CHARACTER: Final = 7
+"""Width of a character of a label in pixels."""
+
 _MAX_FULL_LABELS: Final = 64
 
-_ABOVE: Final = (213, 94, 0)
+_STEEPNESS: Final = 1.6
+"""By how much what is close to usual is fainter, and what is far from it stronger, than in proportion."""
+
+_ABOVE: Final = (200, 80, 0)
 _BELOW: Final = (0, 114, 178)
 _CIVIDIS: Final = ((0, 34, 78), (53, 69, 108), (102, 105, 112), (148, 142, 119), (200, 184, 102), (254, 232, 56))
 _NAN: Final = (224, 0, 160)
 _INFINITE: Final = (124, 58, 237)
 _ZERO: Final = (20, 160, 120)
 _GREY: Final = (128, 128, 128)
+_SHARES: Final = (("-½", -6), ("-⅓", -4), ("-⅙", -2), ("+⅙", 2), ("+⅓", 4), ("+½", 6))
 _OCTAVES: Final = (("÷64", -6), ("÷16", -4), ("÷4", -2), ("×4", 2), ("×16", 4), ("×64", 6))
 _REFERENCES: Final[Mapping[Scale, str]] = {
     "start": "the layer's own start",
+    "change": "the layer's own start",
     "others": "the median layer at the same step",
 }
 
@@ -67,11 +78,12 @@ def heat_map(
         reference: The reference of the colours; by default that of the scale.
         width: Width in pixels.
         height: Height of the cells in pixels; by default by the number of rows.
-        label_width: Width of the labels in pixels.
+        label_width: Highest width of the labels in pixels.
     """
     num_rows, num_columns = cells.codes.shape
     labels = [f"{label} ◄" if row in pointed else label for row, label in enumerate(labels)]
     reference = reference or _REFERENCES.get(scale)
+    label_width = min(max(_LABEL_MARGIN, round(_CHARACTER * max(map(len, map(_cut, labels))))), label_width)
     inner = height or max(min(num_rows * 15, 460), 30)
     x = axes.Scale(
         cells.first_step, cells.first_step + num_columns * cells.steps_per_column, label_width, width - _RIGHT
@@ -93,7 +105,7 @@ def heat_map(
     picture = element(
         "svg",
         element("title", title),
-        plot_area(x, _TOP, _TOP + inner, cells_image, mark_lines(marks, x, _TOP, _TOP + inner)),
+        plot_area(x, _TOP, _TOP + inner, cells_image, mark_lines(marks, x, _TOP, _TOP + inner, has_halo=True)),
         element("rect", x=label_width, y=_TOP, width=cell_width, height=inner, class_="frame"),
         _row_labels(labels, row_height, label_width),
         [
@@ -162,7 +174,11 @@ def _legend(scale: Scale, codes: Codes, *, has_pointed: bool) -> Element:
     named = (
         [("0", 1), ("½", 126), ("1", 251)]
         if scale == "share"
-        else [(text, _code(octaves)) for text, octaves in _OCTAVES if _is_reached(octaves, found)]
+        else [
+            (text, _code(octaves))
+            for text, octaves in (_SHARES if scale == "change" else _OCTAVES)
+            if _is_reached(octaves, found)
+        ]
     )
     special = [("NaN", NAN), ("∞", INFINITE), ("not saved", NOT_SAVED)]
     if scale != "share":
@@ -195,7 +211,8 @@ def palette(scale: Scale) -> list[tuple[int, int, int, int]]:
         else:
             octaves = octaves_of(code)
             strength = min(abs(octaves) / MOST_OCTAVES, 1.0)
-            colors[code] = (*(_ABOVE if octaves > 0 else _BELOW), round(255 * strength**0.7))
+            far, near = strength**_STEEPNESS, (1 - strength) ** _STEEPNESS
+            colors[code] = (*(_ABOVE if octaves > 0 else _BELOW), round(255 * far / (far + near)))
     colors[ZERO] = (*_ZERO, 255) if scale != "share" else colors[251]
     colors[INFINITE] = (*_INFINITE, 255)
     colors[NAN] = (*_NAN, 255)

@@ -99,6 +99,7 @@
     const inner = begin + (step - low) / (high - low) * (end - begin);
     const value = (place) => {
       const share = (place - from) / (to - from);
+      if (isLog === 2 && share < 0.001) return 0;
       return isLog ? bottom * Math.pow(top / bottom, share) : bottom + share * (top - bottom);
     };
     const nearest = new Map();
@@ -139,18 +140,23 @@
     if (words === "NaN" || words === "infinite" || words === "exactly zero") return true;
     return words.startsWith("about") && octavesOf(data[at + 3]) >= STRIKING_OCTAVES;
   }
-  const octavesOf = (alpha) => 6 * Math.pow(alpha / 255, 1 / 0.7);
+  const octavesOf = (alpha) => {
+    const [far, near] = [alpha, 255 - alpha].map((part) => Math.pow(part, 1 / 1.6));
+    return 6 * far / (far + near);
+  };
 
   function meaning(data, at, scale) {
     const [red, , blue, alpha] = data.slice(at, at + 4);
     if (alpha > 50 && alpha < 70 && Math.abs(red - blue) < 12) return "not saved";
-    if (red > 200 && blue > 120) return "NaN";
-    if (blue > 200) return "infinite";
+    const isFull = alpha > 250; // of fainter cells, browsers know the color less exactly
+    if (isFull && red > 200 && blue > 120) return "NaN";
+    if (isFull && blue > 200) return "infinite";
     if (scale === "share") return "";
-    if (red < 40 && blue > 100 && blue < 140 && alpha > 250) return "exactly zero";
+    if (red < 40 && blue > 100 && blue < 140 && isFull) return "exactly zero";
     const octaves = octavesOf(alpha);
-    const factor = spell(Number(Math.pow(2, octaves).toPrecision(2)));
-    return octaves < 0.2 ? "as usual" : `about ${red > blue ? "×" : "÷"}${factor}`;
+    if (octaves < 0.4) return "as usual";
+    if (scale === "change") return `about ${red > blue ? "+" : "-"}${spell(Number((octaves / 12).toPrecision(2)))}`;
+    return `about ${red > blue ? "×" : "÷"}${spell(Number(Math.pow(2, octaves).toPrecision(2)))}`;
   }
 
   function readCells(picture, found, step, row) {

@@ -9,10 +9,10 @@ import attrs
 
 from sagemaker_debug_ext.looking.live.board import Pulse, Snapshot
 from sagemaker_debug_ext.looking.measures import LayerGrid
-from sagemaker_debug_ext.looking.names import shared_path
+from sagemaker_debug_ext.looking.names import Labels
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.story import Finding, RuleState
-from sagemaker_debug_ext.looking.telling import finding_sentence, related_findings
+from sagemaker_debug_ext.looking.telling import related_findings
 from sagemaker_debug_ext.looking.terminal.drawing import (
     Line,
     Span,
@@ -27,7 +27,7 @@ from sagemaker_debug_ext.looking.terminal.drawing import (
 )
 from sagemaker_debug_ext.looking.thinning import pool_grid
 from sagemaker_debug_ext.looking.views.compare import parting_sentence
-from sagemaker_debug_ext.looking.views.parts import grid_of, scale_for, window
+from sagemaker_debug_ext.looking.views.parts import coloring_for, grid_of, window
 
 SIGNS: Final[Mapping[RuleState, str]] = {
     "found": "●",
@@ -89,7 +89,8 @@ def verdict_screen(snapshot: Snapshot, view: View) -> list[Line]:
     room = view.height - len(lines)
     if grid is not None and room > 2:
         few = window(grid, rows, room - 2) if rows else grid
-        lines += _grid_lines(few, first, view.width, room, set(rows[:1]))
+        labels = snapshot.materials[view.trial].labels
+        lines += _grid_lines(few, first, labels, view.width, room, set(rows[:1]))
     return lines[: view.height]
 
 
@@ -105,7 +106,8 @@ def layers_screen(snapshot: Snapshot, view: View) -> list[Line]:
     if not shown_names:
         return wrapped(f"No layer has {view.filter!r} in its name.", view.width)
     place = f"{as_step(len(shown_names))} of {as_step(len(grid.tensors))} tensors"
-    lines = _grid_lines(grid.rows(shown_names), first, view.width, view.height - 1, set(rows[:1]))
+    labels = snapshot.materials[view.trial].labels
+    lines = _grid_lines(grid.rows(shown_names), first, labels, view.width, view.height - 1, set(rows[:1]))
     return [*lines, line_of(Span(place, "quiet"))]
 
 
@@ -176,7 +178,7 @@ def _headline(snapshot: Snapshot, view: View, first: Finding | None) -> list[Lin
         sentence = str(snapshot.story.trials[view.trial].verdict)
         mark, style = ("○ ", "good") if snapshot.story.coverage.evaluated else ("– ", "")
         return wrapped(mark + sentence, width, style)  # type: ignore[arg-type]
-    lines = wrapped(f"✖ {finding_sentence(first)}.", width, "bad", most=3)
+    lines = wrapped(f"✖ {first.sentence}.", width, "bad", most=3)
     if first.advice:
         lines += wrapped(f"Try: {first.advice}", width, most=2)
     for title, named in related_findings(snapshot.story.findings_of(view.trial), 3):
@@ -216,21 +218,25 @@ def _style(state: RuleState) -> Style:
     return "bad" if state in ("found", "error") else "" if state == "nothing found" else "quiet"
 
 
-def _grid_lines(grid: LayerGrid, finding: Finding | None, width: int, height: int, pointed: set[str]) -> list[Line]:
+def _grid_lines(
+    grid: LayerGrid, finding: Finding | None, labels: Labels, width: int, height: int, pointed: set[str]
+) -> list[Line]:
     """Return rows of a measure over the steps, with the steps below."""
-    scale = scale_for(grid, finding)
-    cells = pool_grid(grid, scale, max(height - 2, 1), 640)
-    shared = len(shared_path(grid.tensors)) if len(grid.tensors) > 1 else 0
-    against = {"start": ", against its own start", "others": ", against other layers", "share": ""}[scale]
-    lines = [line_of(Span(f"{grid.measure.title} by layer{against}", "bold"), Span("  ✖ NaN  ▒ ×8  · usual", "quiet"))]
+    coloring = coloring_for(grid, finding)
+    cells = pool_grid(grid, coloring.scale, max(height - 2, 1), 640, coloring.healthy)
+    against = {"others": ", against other layers", "share": ""}.get(coloring.scale, ", against its own usual")
+    keys = {"share": "▒ ½", "change": "▒ +¼"}.get(coloring.scale, "▒ ×8")
+    lines = [
+        line_of(Span(f"{grid.measure.title} by layer{against}", "bold"), Span(f"  ✖ NaN  {keys}  · usual", "quiet"))
+    ]
     label_width = min(_LABEL_WIDTH, width // 3)
     for row, begin in enumerate(cells.row_edges[:-1]):
         names = grid.tensors[begin : cells.row_edges[row + 1]]
         name = next((name for name in names if name in pointed), names[0])
         mark = "►" if name in pointed else " "
-        label = shown(name[shared:])[-(label_width - 2) :]
+        label = shown(labels.of(name))[-(label_width - 2) :]
         line = line_of(f"{mark}{label:<{label_width - 1}}")
-        lines.append((*fitted(line, label_width), *cells_line(cells.codes[row], scale, width - label_width)))
+        lines.append((*fitted(line, label_width), *cells_line(cells.codes[row], coloring.scale, width - label_width)))
     first, last = as_step(grid.steps[0]), as_step(grid.steps[-1])
     gap = max(width - label_width - len(first) - len(last), 1)
     return [*lines, line_of(" " * label_width + first + " " * gap + last)]

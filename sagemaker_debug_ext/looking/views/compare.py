@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from sagemaker_debug_ext.looking.codes import Scale
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page.charts import Mark
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.story import Parting
-from sagemaker_debug_ext.looking.views.parts import Content, grid_picture, loss_chart
+from sagemaker_debug_ext.looking.views.parts import Coloring, Content, grid_picture, loss_chart
 
 _LETTERS = "ABCDEFGH"
 _ROWS = 60
@@ -29,9 +28,9 @@ def compare_view(content: Content) -> Child:
         for number, material in enumerate(content.materials):
             grid = material.measures.grids[name]
             title = f"{content.title_of(number)}: {grid.measure.title}"
-            scale: Scale = "share" if grid.measure.kind == "share" else "start"
+            coloring = Coloring("share" if grid.measure.kind == "share" else "start")
             detail = attrs.evolve(content.detail, rows=_ROWS)
-            pictures.append(grid_picture(grid, scale, detail, marks, title=title))
+            pictures.append(grid_picture(grid, coloring, detail, material.labels, marks, title=title))
     return element(
         "section",
         element("h2", "Compare"),

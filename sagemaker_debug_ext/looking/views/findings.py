@@ -6,25 +6,23 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
-from sagemaker_debug_ext.looking.page.charts import Line, line_chart, table
+from sagemaker_debug_ext.looking.page.charts import table
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.story import Finding, Sentence
-from sagemaker_debug_ext.looking.telling import finding_sentence, in_numbers
-from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.data import confusion_table
 from sagemaker_debug_ext.looking.views.grid_tables import grid_table
 from sagemaker_debug_ext.looking.views.parts import (
     FIRST_ROWS,
     Content,
     circled,
-    curve_label,
+    coloring_for,
+    evaluated_curve,
     grid_picture,
     loss_chart,
     marks_of,
+    named_curve,
     rules_of,
-    scale_for,
     sentence,
     window,
 )
@@ -62,8 +60,8 @@ def _finding(content: Content, number: int, place: int, finding: Finding) -> Ele
 
 def _in_words(finding: Finding) -> Child:
     return [
-        sentence(Sentence.of(*finding_sentence(finding).parts, ".")),
-        element("p", in_numbers(finding)),
+        sentence(Sentence.of(*finding.sentence.parts, ".")),
+        element("p", finding.message),
         element("p", element("strong", "Try: "), finding.advice, class_="advice") if finding.advice else None,
     ]
 
@@ -74,14 +72,14 @@ def _meaning(finding: Finding) -> Element:
 
 
 def _charts(content: Content, number: int, finding: Finding, *, is_headline: bool) -> Element:
-    """Return the charts of a finding; of the one in the headline, without the picture that is the same there."""
+    """Return the charts of a finding; of the one in the headline, without those that are the same there."""
     material = content.materials[number]
     marks = marks_of([finding])
     charts: list[Child] = []
     for evidence in finding.evidence:
         grid = material.measures.grids.get(evidence.subject)
         if grid is not None:
-            scale = scale_for(grid, finding)
+            coloring = coloring_for(grid, finding)
             detail = attrs.evolve(content.detail, rows=_ROWS)
             named = evidence.tensors if len(evidence.tensors) <= _MAX_POINTED else evidence.tensors[:1]
             shown = window(grid, evidence.tensors, _ROWS)
@@ -90,11 +88,12 @@ def _charts(content: Content, number: int, finding: Finding, *, is_headline: boo
             picture = (
                 element("p", f"{grid.measure.title} by layer: drawn on the first screen.", class_="quiet")
                 if is_above
-                else grid_picture(shown, scale, detail, marks, named)
+                else grid_picture(shown, coloring, detail, material.labels, marks, named)
             )
-            charts.append(element("div", picture, grid_table(shown, scale, detail.tables) if detail.tables else None))
-            if evidence.tensors and is_first:
-                charts.append(_series(content, finding, material, evidence.subject, evidence.tensors[0]))
+            tables = grid_table(shown, coloring, detail.tables) if detail.tables else None
+            charts.append(element("div", picture, tables))
+            if is_first and not is_headline:
+                charts.append(evaluated_curve(content, number, finding))
         elif evidence.subject == "loss":
             charts.append(loss_chart(content, [number], marks))
         elif evidence.subject == "classes":
@@ -102,35 +101,8 @@ def _charts(content: Content, number: int, finding: Finding, *, is_headline: boo
         elif evidence.subject == "ranks" and material.ranks is not None:
             charts.append(None if is_headline else ranks_picture(material.ranks, content.detail, marks))
         elif evidence.subject == "curves":
-            charts += [_named_curve(content, material, name, finding) for name in evidence.tensors[:2]]
+            charts += [named_curve(content, number, name, finding) for name in evidence.tensors[is_headline:2]]
     return element("div", charts, class_="pair")
-
-
-def _series(content: Content, finding: Finding, material: Material, measure: str, tensor: str) -> Element:
-    grid = material.measures.grids[measure]
-    points = content.detail.points
-    lines = [
-        Line(tensor, thin_curve(*grid.series(tensor), points), 0),
-        Line("median layer", thin_curve(*grid.median(), points), 7, 1, is_faint=True),
-    ]
-    first = finding.issues[0]
-    limit = first.threshold if finding.evidence[0].subject == "update_ratio" else None
-    return line_chart(
-        f"{grid.measure.title} of {shortened(tensor)}",
-        lines,
-        marks_of([finding]),
-        limit=limit,
-        folding=content.detail.tables,
-    )
-
-
-def _named_curve(content: Content, material: Material, name: str, finding: Finding) -> Child:
-    lines = [
-        Line(curve_label(curve), thin_curve(curve.steps, curve.values, content.detail.points), 0)
-        for curve in material.curves
-        if curve.name == name
-    ]
-    return line_chart(name, lines, marks_of([finding]), folding=content.detail.tables) if lines else None
 
 
 def _issues(finding: Finding) -> Element:

@@ -6,31 +6,31 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.looking.codes import Scale
 from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import table
 from sagemaker_debug_ext.looking.page.folding import AS_TABLE, Folding
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import pool_grid
+from sagemaker_debug_ext.looking.views.parts import Coloring
 
 _MAX_ROWS: Final = 200
 _HEAD: Final = ("tensor", "first", "last", "lowest", "highest", "at step", "steps with 0", "steps not finite")
 
 
-def grid_table(grid: LayerGrid, scale: Scale, folding: Folding) -> Element:
+def grid_table(grid: LayerGrid, coloring: Coloring, folding: Folding) -> Element:
     """Return a measure as a folded table with a row for each tensor, the one farthest from usual first.
 
     Args:
         grid: The measure; at most 200 of its tensors are in the table.
-        scale: The scale that says what is usual.
+        coloring: The colours that say what is usual.
         folding: How the table is folded.
     """
-    return folding.part(f"table {grid.measure.title} {grid.tensors[0]}", AS_TABLE, lambda: _table(grid, scale))
+    return folding.part(f"table {grid.measure.title} {grid.tensors[0]}", AS_TABLE, lambda: _table(grid, coloring))
 
 
-def _table(grid: LayerGrid, scale: Scale) -> Child:
-    strengths = pool_grid(grid, scale, len(grid.tensors), 1).codes[:, 0]
+def _table(grid: LayerGrid, coloring: Coloring) -> Child:
+    strengths = pool_grid(grid, coloring.scale, len(grid.tensors), 1, coloring.healthy).codes[:, 0]
     order = np.argsort(-strengths.astype(int), kind="stable")[:_MAX_ROWS].tolist()
     rest = len(grid.tensors) - len(order)
     return [

@@ -13,12 +13,13 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.looking.codes import Scale
 from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.measures import LayerGrid
+from sagemaker_debug_ext.looking.names import Labels
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
 from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.grid_tables import grid_table
-from sagemaker_debug_ext.looking.views.parts import Content, grid_picture, marks_of
+from sagemaker_debug_ext.looking.views.parts import Coloring, Content, grid_picture, marks_of
 
 _MOST_BUCKETS: Final = 48
 _FEWEST_BUCKETS: Final = 8
@@ -41,7 +42,7 @@ def layers_view(content: Content) -> Element:
                     content.detail.folding.part(
                         f"{number} {grid.measure.name} {scale}",
                         f"{grid.measure.title} {words} ({grid.source})",
-                        functools.partial(_grid, content, grid, scale, marks),
+                        functools.partial(_grid, content, grid, scale, marks, material.labels),
                         is_open=place == 0 and scale == "start",
                     )
                 )
@@ -50,10 +51,11 @@ def layers_view(content: Content) -> Element:
     return element("section", element("h2", "Layers × steps"), inner, id="layers")
 
 
-def _grid(content: Content, grid: LayerGrid, scale: Scale, marks: Sequence[Mark]) -> Child:
+def _grid(content: Content, grid: LayerGrid, scale: Scale, marks: Sequence[Mark], labels: Labels) -> Child:
     tables = content.detail.tables if scale != "others" else None
-    picture = grid_picture(grid, scale, content.detail, marks, width=1200, label_width=260)
-    return [picture, grid_table(grid, scale, tables) if tables else None]
+    coloring = Coloring(scale)
+    picture = grid_picture(grid, coloring, content.detail, labels, marks, width=1200, label_width=260)
+    return [picture, grid_table(grid, coloring, tables) if tables else None]
 
 
 def _nothing_saved() -> Element:

@@ -11,11 +11,11 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.catalog import RuleSpec, list_rule_specs
-from sagemaker_debug_ext.looking.codes import INFINITE, Scale, rounded
+from sagemaker_debug_ext.looking.codes import INFINITE, MOST_START, Columns, Scale, rounded
 from sagemaker_debug_ext.looking.curves import Curve
 from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.measures import LayerGrid
-from sagemaker_debug_ext.looking.names import shared_path
+from sagemaker_debug_ext.looking.names import Labels
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
 from sagemaker_debug_ext.looking.page.folding import Folding
@@ -28,6 +28,12 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 FIRST_ROWS: Final = 16
 """Highest number of rows of the heat map on the first screen."""
+
+_HEIGHT: Final = 230
+"""Usual height of a chart in pixels."""
+
+_FEWEST_HEALTHY: Final = 3
+"""Lowest number of steps whose median says what is usual."""
 
 _LETTERS: Final = "ABCDEFGH"
 _FEW_CELLS: Final = 16_000
@@ -100,7 +106,9 @@ class Content:
 def sentence(marked: Sentence, tag: str = "p", **attributes: str) -> Element:
     """Return a sentence as an element, its parts marked."""
     parts = [
-        part.text if part.kind == "text" else element("span", shortened(part.text), class_=f"is-{part.kind}")
+        part.text
+        if part.kind == "text"
+        else element("span", shortened(part.text), class_=f"is-{part.kind}", title=part.name or None)
         for part in marked.parts
     ]
     return element(tag, parts, **attributes)
@@ -133,7 +141,13 @@ def circled(number: int) -> str:
     return _circled(number)
 
 
-def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] = ()) -> Element | None:
+def loss_chart(
+    content: Content,
+    numbers: Sequence[int],
+    marks: Sequence[Mark] = (),
+    height: int = _HEIGHT,
+    steps: tuple[int, int] | None = None,
+) -> Element | None:
     """Return the losses of trials in one chart; None if no loss was saved."""
     lines = []
     for number in numbers:
@@ -146,7 +160,54 @@ def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] =
             lines.append(curve_line(curve, label, color, content.detail.points))
     if not lines:
         return None
-    return line_chart("loss", lines, marks, folding=content.detail.tables)
+    return line_chart("loss", lines, marks, steps=steps, height=height, folding=content.detail.tables)
+
+
+def evaluated_curve(
+    content: Content, number: int, finding: Finding, height: int = _HEIGHT, steps: tuple[int, int] | None = None
+) -> Element | None:
+    """Return what the first rule of a finding evaluated, of its first tensor; None for losses and what is no number."""
+    material = content.materials[number]
+    evidence = finding.evidence[0] if finding.evidence else None
+    if evidence is None or not evidence.tensors:
+        return None
+    name = evidence.tensors[0]
+    if evidence.subject == "curves":
+        return named_curve(content, number, name, finding, height, steps)
+    grid = material.measures.grids.get(evidence.subject)
+    if grid is None:
+        return None
+    points = content.detail.points
+    label = material.labels.of(name)
+    lines = [
+        Line(label, thin_curve(*grid.series(name), points), 0),
+        Line("median layer", thin_curve(*grid.median(), points), 7, 1, is_faint=True),
+    ]
+    direct = next((issue for issue in finding.issues if issue.rule == finding.rules[0]), finding.issues[0])
+    limit = direct.threshold if evidence.subject == "update_ratio" else None
+    title = f"{grid.measure.title} of {label}"
+    marks = marks_of([finding])
+    return line_chart(title, lines, marks, limit=limit, steps=steps, height=height, folding=content.detail.tables)
+
+
+def named_curve(
+    content: Content,
+    number: int,
+    name: str,
+    finding: Finding,
+    height: int = _HEIGHT,
+    steps: tuple[int, int] | None = None,
+) -> Element | None:
+    """Return a curve of a trial with the marks of a finding; None if there is no curve of that name."""
+    material = content.materials[number]
+    lines = [
+        curve_line(curve, curve_label(curve), 0, content.detail.points)
+        for curve in material.curves
+        if curve.name == name
+    ]
+    title = material.labels.of(name)
+    marks = marks_of([finding])
+    return line_chart(title, lines, marks, steps=steps, height=height, folding=content.detail.tables) if lines else None
 
 
 def _loss_label(curve: Curve, letter: str, *, is_only: bool) -> str:
@@ -165,19 +226,46 @@ def curve_line(curve: Curve, label: str, color: int, points: int) -> Line:
     return Line(label, thin_curve(curve.steps, curve.values, points), color, _DASH_OF_MODE[curve.mode.name])
 
 
-def scale_for(grid: LayerGrid, finding: Finding | None) -> Scale:
-    """Return the scale that shows a finding: since when, or in which layer if it was there from the first step on."""
-    if grid.measure.kind == "share":
-        return "share"
-    if finding is not None and (finding.onset is None or finding.onset.step is None):
-        return "others"
-    return "start"
+@attrs.frozen(eq=False)
+class Coloring:
+    """The meaning of the colours of a heat map.
+
+    Args:
+        scale: Scale of the codes.
+        healthy: The columns that a row is compared with; None for its start.
+        reference: What a cell is compared with, in words; empty for that of the scale.
+    """
+
+    scale: Scale
+    healthy: Columns | None = None
+    reference: str = ""
+
+
+def coloring_for(grid: LayerGrid, finding: Finding | None) -> Coloring:
+    """Return the colours that show a finding: since when, or in which layer if it was there from the first step on.
+
+    Cells are compared with the median of their row before the onset, or in the middle half of a run in which nothing
+    was found.
+    """
+    is_share = grid.measure.kind == "share"
+    onset = finding.onset.step if finding is not None and finding.onset is not None else None
+    if finding is not None and onset is None:
+        return Coloring("share" if is_share else "others")
+    count = len(grid.steps)
+    begin, end = (count // 4, count - count // 4) if onset is None else (0, bisect_left(grid.steps, onset))
+    if end - begin < _FEWEST_HEALTHY:
+        return Coloring("share" if is_share else "start")
+    healthy = np.unique(np.linspace(begin, end - 1, min(end - begin, MOST_START)).astype(np.intp))
+    ends = f"at steps {as_step(grid.steps[begin])} to {as_step(grid.steps[end - 1])}"
+    when = ends if onset is None else f"before step {as_step(onset)}"
+    return Coloring("change" if is_share else "start", healthy, f"the layer's own median {when}")
 
 
 def grid_picture(
     grid: LayerGrid,
-    scale: Scale,
+    coloring: Coloring,
     detail: Detail,
+    names: Labels,
     marks: Sequence[Mark] = (),
     named: Sequence[str] = (),
     title: str | None = None,
@@ -190,8 +278,9 @@ def grid_picture(
 
     Args:
         grid: The measure.
-        scale: Scale of the colours.
+        coloring: Meaning of the colours.
         detail: How finely it is drawn.
+        names: Labels of tensors.
         marks: Steps to mark.
         named: Tensors whose rows are pointed at.
         title: What is drawn; the measure by default.
@@ -199,17 +288,15 @@ def grid_picture(
         height: Height of the cells in pixels; by default by the number of rows.
         label_width: Width of the labels in pixels.
     """
-    cells = pool_grid(grid, scale, detail.rows, detail.columns)
-    if detail.octaves and scale != "share" and cells.codes.size > _FEW_CELLS:
+    cells = pool_grid(grid, coloring.scale, detail.rows, detail.columns, coloring.healthy)
+    if detail.octaves and coloring.scale != "share" and cells.codes.size > _FEW_CELLS:
         cells = attrs.evolve(cells, codes=rounded(cells.codes, detail.octaves))
     wanted = set(named)
     labels: list[str] = []
     rows: list[int] = []
-    shared = len(shared_path(grid.tensors)) if len(grid.tensors) > 1 else 0
     for begin, end in itertools.pairwise(cells.row_edges):
-        names = grid.tensors[begin:end]
-        pointed = next((name for name in names if name in wanted), None)
-        labels.append((pointed or names[0])[shared:])
+        pointed = next((name for name in grid.tensors[begin:end] if name in wanted), None)
+        labels.append(names.of(pointed or grid.tensors[begin]))
         if pointed:
             rows.append(len(labels) - 1)
     title = title or f"{grid.measure.title} by layer"
@@ -217,9 +304,10 @@ def grid_picture(
         title,
         cells,
         labels,
-        scale,
+        coloring.scale,
         marks,
         pointed=rows,
+        reference=coloring.reference or None,
         notes=_notes(grid, cells, wanted),
         width=width,
         height=height,

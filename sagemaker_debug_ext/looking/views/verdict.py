@@ -10,18 +10,19 @@ import attrs
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.story import Finding, Part, Sentence, TrialFacts
-from sagemaker_debug_ext.looking.telling import finding_sentence, in_numbers, is_of_workers, related_findings
+from sagemaker_debug_ext.looking.telling import is_of_workers, related_findings
 from sagemaker_debug_ext.looking.views.compare import parting_lines
 from sagemaker_debug_ext.looking.views.parts import (
     FIRST_ROWS,
     Content,
     circled,
+    coloring_for,
+    evaluated_curve,
     grid_of,
     grid_picture,
     loss_chart,
     marks_of,
     rules_of,
-    scale_for,
     sentence,
     window,
 )
@@ -30,6 +31,9 @@ from sagemaker_debug_ext.looking.views.workers import ranks_picture
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _MAX_OTHERS: Final = 4
+_LOW: Final = 170
+"""Height in pixels of each of two charts above each other."""
+
 _STATES: Final = {"ended": "ended", "running": "running", "silent": "silent for long: it may have died"}
 
 
@@ -76,12 +80,12 @@ def _headline(content: Content, first: Finding | None) -> Child:
     mark = "✖" if content.story.has_issues else "○" if evaluated else "–"
     if first is None:
         return element("h1", f"{mark} ", str(content.story.headline), class_="good" if evaluated else None)
-    cause, *rest = finding_sentence(first).parts
+    cause, *rest = first.sentence.parts
     where = _capitalised(rest)
     return [
         element("h1", f"{mark} ", element("span", cause.text, class_="is-cause"), _observed(first), class_="wrong"),
         sentence(Sentence.of(*where, "."), class_="where"),
-        element("p", in_numbers(first)),
+        element("p", first.message),
         element("p", element("strong", "Try: "), first.advice, class_="advice") if first.advice else None,
     ]
 
@@ -96,7 +100,7 @@ def _capitalised(parts: Sequence[Part]) -> list[Part]:
     """Return the rest of a sentence as a sentence of its own."""
     first, *others = parts
     text = first.text.lstrip(" :,")
-    return [Part(text[:1].upper() + text[1:], first.kind), *others]
+    return [Part(text[:1].upper() + text[1:], first.kind, first.name), *others]
 
 
 def _other_verdict(content: Content, number: int) -> Element:
@@ -121,19 +125,30 @@ def _pictures(content: Content, number: int, first: Finding | None) -> Element:
         picture = ranks_picture(ranks, content.detail, marks)
     elif grid is not None:
         shown = window(grid, rows, FIRST_ROWS) if rows else grid
-        scale = scale_for(grid, first)
         few = attrs.evolve(content.detail, rows=FIRST_ROWS)
-        picture = grid_picture(
-            shown, scale, few, marks, rows[:1], height=max(13 * min(len(shown.tensors), FIRST_ROWS), 40)
-        )
+        height = max(13 * min(len(shown.tensors), FIRST_ROWS), 40)
+        coloring = coloring_for(grid, first)
+        picture = grid_picture(shown, coloring, few, material.labels, marks, rows[:1], height=height)
     empty = element("p", "No loss was saved: save collection losses to see it here.", class_="quiet")
     none = element(
         "p", "No gradient, weight or layer output was saved: save one of them to see layers.", class_="quiet"
     )
-    loss = loss_chart(attrs.evolve(content, detail=attrs.evolve(content.detail, has_tables=False)), trials, marks)
+    steps = _steps_of(content)
+    curve = evaluated_curve(content, number, first, _LOW, steps) if first is not None else None
+    without_table = attrs.evolve(content, detail=attrs.evolve(content.detail, has_tables=False))
+    if curve is None:
+        loss = loss_chart(without_table, trials, marks)
+    else:
+        loss = loss_chart(without_table, trials, marks, _LOW, steps)
     if picture is None and content.is_whole:  # it is read anew each time, which a live page cannot
         picture = importance_course(material, "gain", attrs.evolve(content.detail, has_tables=False))
-    return element("div", loss or empty, picture or none, class_="pair")
+    return element("div", element("div", loss or empty, curve), picture or none, class_="pair")
+
+
+def _steps_of(content: Content) -> tuple[int, int] | None:
+    """Return the first and the last step of all trials, for charts above each other; None if nothing was saved."""
+    steps = [step for facts in content.story.trials for step in (facts.first_step, facts.last_step) if step is not None]
+    return (min(steps), max(steps)) if steps else None
 
 
 def _also(findings: tuple[Finding, ...]) -> list[Child]:

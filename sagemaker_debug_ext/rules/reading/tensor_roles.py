@@ -109,6 +109,7 @@ class NamingScheme:
         Role.LOSS_OF_LOOP: NOTHING,
     }
     _gradient_prefix: ClassVar[str] = "gradient/"
+    _side_of_layer: ClassVar[re.Pattern[str]] = re.compile("(.+)_(input|output)_0")
     _kinds: ClassVar[Mapping[str, str]] = {
         name: name for name in ("CrossEntropy", "NLL", "BCEWithLogits", "MSE", "SmoothL1", "L1", "Huber")
     }
@@ -141,9 +142,18 @@ class NamingScheme:
         """Return whether a tensor is the gradient of a parameter."""
         return name.startswith(self._gradient_prefix)
 
+    def path_of(self, name: str) -> str:
+        """Return the path of a parameter in the model, given its name or that of its gradient."""
+        return name.removeprefix(self._gradient_prefix)
+
     def is_of_layer(self, name: str) -> bool:
         """Return whether a tensor is an input or output of a layer."""
         return any(re.search(self.patterns[role], name) for role in (Role.LAYER_INPUT, Role.LAYER_OUTPUT))
+
+    def side_of_layer(self, name: str) -> tuple[str, str]:
+        """Return a layer, and ``input`` or ``output``, given the name of its first; empty for other tensors."""
+        found = self._side_of_layer.fullmatch(name)
+        return (found[1], found[2]) if found else ("", "")
 
     def gradient_names(self, parameter: str) -> tuple[str, ...]:
         """Return the names that a parameter's gradient may have."""
@@ -302,12 +312,13 @@ class _KerasScheme(NamingScheme):
         Role.LOSS_OF_LOOP: r"^loss(_[0-9]+)?$",
     }
     _gradient_prefix = "gradients/"
+    _side_of_layer = re.compile("(.+)/(input|output)s")
 
     def raw_inputs(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:  # noqa: ARG002
         return selected
 
     def gradient_names(self, parameter: str) -> tuple[str, ...]:
-        path = self._path_of(parameter)
+        path = self.path_of(parameter)
         return f"gradients/{path}Grad", f"gradients/{path}:0Grad"  # the latter with Keras 2
 
     def is_offset(self, parameter: str) -> bool:
@@ -366,9 +377,10 @@ class _KerasScheme(NamingScheme):
             return 3
         return 1 if "/" not in name and not re.match(r"(inputs|labels|predictions)", name) else 0
 
-    @staticmethod
-    def _path_of(parameter: str) -> str:
-        return re.sub(r"^(.*/)?weights/", "", parameter).removesuffix(":0")
+    def path_of(self, name: str) -> str:
+        if self.is_gradient(name):
+            return name.removeprefix(self._gradient_prefix).removesuffix("Grad").removesuffix(":0")
+        return re.sub(r"^(.*/)?weights/", "", name).removesuffix(":0")
 
 
 PYTORCH: Final = NamingScheme()

@@ -6,6 +6,7 @@ to the folder in ``REPORT_PICTURES``.
 
 from __future__ import annotations
 
+import base64
 import io
 import os
 import time
@@ -16,8 +17,9 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.looking import read_report, write_report
-from sagemaker_debug_ext.looking.codes import NAN, ZERO
+from sagemaker_debug_ext.looking.codes import INFINITE, NAN, ZERO
 from sagemaker_debug_ext.looking.measures import MEASURES
+from sagemaker_debug_ext.looking.page.charts import Mark
 from sagemaker_debug_ext.looking.page.document import document
 from sagemaker_debug_ext.looking.page.heatmap import heat_map
 from sagemaker_debug_ext.looking.report import ReportOptions, render
@@ -90,7 +92,8 @@ def test_page_when_opened_then_the_first_screen_names_cause_layer_and_step(open_
     """Cause, layer, step and advice are in sight without scrolling, and no text is wider than the window."""
     page = open_page(theme, size)
     playwright.expect(page.locator("h1")).to_contain_text("Not finite")
-    playwright.expect(page.locator(".where")).to_contain_text(f"gradient/{NAMES[3]}")
+    playwright.expect(page.locator(".where")).to_contain_text("the gradient of layer3.weight")
+    playwright.expect(page.locator(".where .is-tensor")).to_have_attribute("title", f"gradient/{NAMES[3]}")
     playwright.expect(page.locator(".where")).to_contain_text(f"step {BROKEN_AT}")
     for part in ("h1", ".where", ".advice"):
         playwright.expect(page.locator(part).first).to_be_in_viewport(ratio=1)
@@ -108,7 +111,7 @@ def test_page_when_opened_then_the_first_screen_names_cause_layer_and_step(open_
 def test_page_when_scripts_are_off_then_all_of_it_is_there(open_page):
     """Verdict, pictures, rules and issues need no script."""
     page = open_page(scripts=False)
-    assert page.locator("header.verdict svg.chart").count() == 2
+    assert page.locator("header.verdict svg.chart").count() == 3
     playwright.expect(page.locator("section.finding table").first).to_contain_text(f"gradient/{NAMES[3]}")
     playwright.expect(page.locator("#rules")).to_contain_text("ExplodingTensor")
     playwright.expect(page.locator("#theme")).to_be_hidden()
@@ -193,6 +196,59 @@ def test_charts_when_in_either_theme_then_texts_and_lines_stand_out(open_page, t
     assert faint == []
 
 
+SEE = """async (picture) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${picture}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  canvas.drawImage(image, 0, 0);
+  const light = (x, y) => {
+    const parts = [...canvas.getImageData(x, y, 1, 1).data].slice(0, 3).map((part) => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : Math.pow((share + 0.055) / 1.055, 2.4);
+    });
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const contrast = (one, other) => (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+  const box = document.querySelector("svg.frame, svg .frame").getBoundingClientRect();
+  const ground = light(1, 1);
+  const rows = Array.from({ length: 7 }, (_, row) => box.top + (row + 0.5) / 7 * box.height);
+  const cells = rows.map((y) => contrast(light(box.left + 9, y), ground));
+  const marks = [...document.querySelectorAll("svg .mark")].flatMap((mark) => {
+    const { left, top, height } = mark.getBoundingClientRect();
+    return Array.from({ length: 7 }, (_, row) => {
+      const heights = Array.from({ length: 9 }, (_, y) => top + (row + 0.3 + y * 0.05) / 7 * height);
+      const seen = (...xs) => heights.flatMap((y) => xs.map((x) => contrast(light(left + x, y), ground)));
+      return [Math.max(...seen(-1, 0)), Math.min(...seen(-3, -2, -1)), Math.min(...seen(1, 2))];
+    });
+  });
+  return [cells, marks];
+}"""
+"""Contrasts to the page in a picture of it: of seven rows of cells, and of marks across them and what is beside."""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_heat_map_when_in_either_theme_then_striking_cells_and_marks_stand_out(browser, tmp_path, theme):
+    """NaN, infinity, zero and what is farther from usual than a factor of 16 have a contrast of 3 : 1 to the page."""
+    above, below = 1 + 2 * round(4 / 6 * 125) + 1, 1 + 2 * round(4 / 6 * 125)
+    rows = [NAN, INFINITE, ZERO, above, below, 252, 251]
+    cells = thin_grid(np.repeat(np.array(rows, np.uint8)[:, None], 50, axis=1), range(50), 7, 50)
+    marks = [Mark(20, "from 20", "onset"), Mark(30, "found 30")]
+    picture = heat_map("layers", cells, [f"layer{row}" for row in range(7)], "start", marks)
+    path = tmp_path / "page.html"
+    path.write_text(document("cells", picture), encoding="utf-8")
+    context = browser.new_context(color_scheme=theme, viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(path.as_uri())
+    found, marked = page.evaluate(SEE, base64.b64encode(page.screenshot()).decode())
+    context.close()
+    assert min(found) >= 3
+    lines, *halos = zip(*marked, strict=True)
+    assert len(lines) == 14
+    assert min(lines) >= 3
+    assert max(map(max, halos)) < 1.5
+
+
 def test_page_when_a_link_leads_to_a_finding_then_it_is_shown(open_page, report):
     """An address with a finding can be sent to somebody."""
     page = open_page()
@@ -208,7 +264,7 @@ def test_page_when_printed_then_the_verdict_is_on_the_first_page_and_all_finding
     assert len(content) < 2_000_000
     sheets = [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(content)).pages]
     first, *others = [" ".join(unicodedata.normalize("NFKC", text).split()) for text in sheets]  # without ligatures
-    for part in ("Not finite", f"gradient/{NAMES[3]}", f"step {BROKEN_AT}", "Try: "):
+    for part in ("Not finite", "the gradient of layer3.weight", f"step {BROKEN_AT}", "Try: "):
         assert part in first
     rest = " ".join(others).lower()
     for finding in read_report(report)["findings"]:
@@ -347,9 +403,9 @@ def test_page_when_opened_in_firefox_then_the_same_and_nothing_is_asked_or_said(
     firefox.open(report.as_uri())
     assert "Not finite" in firefox.run("return document.querySelector('h1').innerText")
     where = firefox.run("return document.querySelector('.where').innerText")
-    assert f"gradient/{NAMES[3]}" in where
+    assert "the gradient of layer3.weight" in where
     assert f"step {BROKEN_AT}" in where
-    assert firefox.run("return document.querySelectorAll('header svg.chart').length") == 2
+    assert firefox.run("return document.querySelectorAll('header svg.chart').length") == 3
     assert firefox.run("return document.querySelectorAll('img[src=x]').length") == 0
     press = """
         const picture = document.querySelector("header svg.heat");

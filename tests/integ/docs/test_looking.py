@@ -16,7 +16,7 @@ def test_examples_when_run_one_after_the_other_then_do_what_they_say(tmp_path, m
     write_trial(tmp_path / "runs" / "first", steps)
     names = run_guide("docs/looking.md", 1)
     headline, finding = capsys.readouterr().out.splitlines()
-    assert headline == str(names["story"].headline) == "Not finite in gradient/w: from step 6 on."
+    assert headline == str(names["story"].headline) == "Not finite in the gradient of w: from step 6 on."
     assert finding.startswith("not finite gradient/w 6 6 ")
     assert (tmp_path / "report.html").stat().st_size < 300_000
 

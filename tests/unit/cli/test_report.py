@@ -30,7 +30,7 @@ def test_report_when_a_rule_finds_something_then_a_page_and_status_1(trial, tmp_
     page = tmp_path / "page.html"
     assert main(["report", trial, "-o", str(page)]) == 1
     output = capsys.readouterr()
-    assert output.out.startswith("Not finite in gradient/w: from step 4 on")
+    assert output.out.startswith("Not finite in the gradient of w: from step 4 on")
     assert output.err.splitlines()[-1].startswith(f"report: {page} (")
     assert read_report(page)["headline"]["text"] == output.out.strip()
 

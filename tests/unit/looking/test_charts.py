@@ -110,3 +110,12 @@ def test_line_chart_when_one_line_is_constant_then_named_and_told_in_few_numbers
 def test_tick_when_large_or_small_then_short_enough_for_its_margin(tick, text):
     """A round number has no digits that say nothing."""
     assert as_tick(tick) == text
+
+
+def test_line_chart_when_zeros_are_far_below_the_rest_then_a_log_scale_with_its_foot_for_them():
+    """Three decades are not pressed into a line because a gradient is zero at times; less is no reason."""
+    curve = thin_curve(range(4), np.array([1.0, 1e-6, 0, 1e-3]), 4)
+    text = str(line_chart("title", [Line("a", curve)]))
+    assert "log scale, 0 at its foot" in text
+    assert value_scale(0, 1, 100, 0, 1e-6).place(0) == 100
+    assert not value_scale(0, 1, 100, 0, 0.01).is_log

@@ -9,6 +9,7 @@ import numpy as np
 from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid
 from sagemaker_debug_ext.looking.page.folding import Folding
 from sagemaker_debug_ext.looking.views.grid_tables import grid_table
+from sagemaker_debug_ext.looking.views.parts import Coloring
 
 
 def make_grid(values, saved=None):
@@ -30,7 +31,7 @@ def test_table_when_rows_differ_then_the_strangest_comes_first():
     """NaN before zeros before what has grown before what is as usual; counts and extremes are those of the row."""
     steady, grown, zero = [1.0] * 6, [1, 1, 1, 2, 64, 3], [1, 1, 1, 0, 0, 1]
     broken = [1, 1, 1, 5, np.nan, np.inf]
-    found = cells_of(grid_table(make_grid([steady, grown, zero, broken]), "start", Folding()))
+    found = cells_of(grid_table(make_grid([steady, grown, zero, broken]), Coloring("start"), Folding()))
     assert found == [
         ["net.layer3.weight", "1", "∞", "1", "5", "30", "0", "2"],
         ["net.layer2.weight", "1", "1", "0", "1", "0", "2", "0"],
@@ -42,7 +43,7 @@ def test_table_when_rows_differ_then_the_strangest_comes_first():
 def test_table_when_values_were_not_saved_then_others_are_told():
     """Only saved values count; a row without a finite one has no extremes."""
     values, saved = [[np.nan, 2, 7, 4], [np.nan] * 4], [[False, True, False, True], [True] * 4]
-    found = cells_of(grid_table(make_grid(values, saved), "start", Folding()))
+    found = cells_of(grid_table(make_grid(values, saved), Coloring("start"), Folding()))
     assert found == [
         ["net.layer1.weight", "", "", "", "", "", "0", "4"],
         ["net.layer0.weight", "2", "4", "2", "4", "30", "0", "0"],
@@ -53,7 +54,7 @@ def test_table_when_there_are_many_rows_then_says_how_many_are_left_out():
     """The strange one is kept, wherever it is."""
     values = np.ones((230, 8))
     values[222, 5] = 100
-    table = grid_table(make_grid(values), "start", Folding())
+    table = grid_table(make_grid(values), Coloring("start"), Folding())
     found = cells_of(table)
     assert len(found) == 200
     assert found[0][0] == "net.layer222.weight"

@@ -51,7 +51,8 @@ def test_story_when_a_layer_breaks_then_cause_place_and_time(broken):
     finding = story.findings[0]
     assert (finding.cause, finding.found_at) == ("not finite", BROKEN_AT)
     assert finding.tensors[0] == f"gradient/{BROKEN}"
-    assert str(story.headline).startswith(f"Not finite in gradient/{BROKEN}: from step {BROKEN_AT} on")
+    assert str(story.headline).startswith(f"Not finite in the gradient of layer2.weight: from step {BROKEN_AT} on")
+    assert [part.name for part in story.headline.parts if part.kind == "tensor"] == [f"gradient/{BROKEN}"]
     assert [part.text for part in story.headline.parts if part.kind == "step"] == [f"step {BROKEN_AT}"]
     assert story.has_issues
     assert valid(story)["findings"][0]["issues"][0]["message"] == finding.issues[0].message
@@ -111,7 +112,7 @@ def test_advice_when_the_beginning_was_sound_then_first_asks_what_changed(tmp_pa
     trial.end()
     opened = create_trial(str(tmp_path / "job"))
     story = tell_story([opened], [{"DeadRelu": create_rule("DeadRelu", opened)}])
-    assert str(story.headline) == f"Dead units in net.relu_output_0: from step {first_issue} on."
+    assert str(story.headline) == f"Dead units in the output of layer net.relu: from step {first_issue} on."
     assert story.findings[0].advice.startswith(f"Sound until step {first_issue}: look for") is asks
 
 
@@ -171,9 +172,46 @@ def test_page_when_an_output_is_named_then_its_row_is_marked_and_the_verdict_sta
     material = gather(create_trial(str(tmp_path / "job")), Verdict(statuses=(), issues=(issue,), explanations={}))
     text, story = render((material,), ReportOptions())
     assert story.findings[0].evidence[0].tensors == ("net.a_output_0",)
-    assert text.count("net.a_output_0 ◄</text>") == 1  # on the first screen, and not once more below it
+    assert text.count("net.a ◄</text>") == 1  # on the first screen, and not once more below it
     assert "✖ infinite from step 9" in text
     assert text.count("Try: ") == 1
+
+
+def test_first_screen_when_a_value_grows_then_its_curve_and_the_map_against_the_time_before(growing, tmp_path):
+    """One name for the tensor in all sentences and pictures; its full name can be seen; the curve is drawn once."""
+    write_report([growing], tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    first_screen, _, rest = text.partition("</header>")
+    rest = rest.partition('id="finding-2"')[0]
+    story = read_report(tmp_path / "report.html")
+    onset = story["findings"][0]["onset"]["step"]
+    curve = "<figcaption>gradient norm of layer2.weight</figcaption>"
+    assert (first_screen.count(curve), rest.count(curve)) == (1, 0)
+    assert f"against the layer's own median before step {onset}</figcaption>" in first_screen
+    assert "layer2.weight ◄</text>" in first_screen
+    assert first_screen.count(f'title="gradient/{BROKEN}"') == 1
+    assert f"'{BROKEN}'" not in first_screen
+    assert BROKEN in rest
+    assert ">log scale</text>" in first_screen
+
+
+def test_first_screen_when_nothing_is_found_then_the_map_is_against_the_middle_of_the_run(sound, tmp_path):
+    """A beginning that differs from the rest does not colour all that follows."""
+    write_report([sound], tmp_path / "report.html", [{}])
+    assert "against the layer's own median at steps 10 to 29</figcaption>" in (tmp_path / "report.html").read_text()
+
+
+def test_headline_when_a_record_of_the_hook_is_named_then_what_it_is(tmp_path):
+    """The learning rate that was saved beside the layers is none of them; rules quote it by its name."""
+    trial = SmallTrial(tmp_path / "job")
+    for step in range(12):
+        trial.write(ModeKeys.TRAIN, step, {"SGD_learning_rate_0": np.float32(1)})
+    trial.end()
+    message = "'SGD_learning_rate_0' stays the same."
+    issue = Issue(rule="LearningRateSchedule", step=9, tensors=("SGD_learning_rate_0",), message=message)
+    story = tell([gather(create_trial(str(tmp_path / "job")), Verdict((issue,), (), {}))])
+    assert " in the learning rate of SGD: " in str(story.headline)
+    assert story.findings[0].message == "the learning rate of SGD stays the same."
 
 
 def test_story_when_nothing_is_found_then_by_how_many_rules(sound):

@@ -151,3 +151,13 @@ def test_farthest_when_columns_are_joined_then_what_is_unusual_stays():
     shares = np.array([[0, 0.5, 0.25, 0, 1, 0]], "f4")
     kept = farthest(shares, np.ones(shares.shape, bool), np.array([0, 3]), is_share=True)
     assert kept.tolist() == [[0.5, 1]]
+
+
+def test_encode_when_compared_with_healthy_columns_then_what_differs_from_them():
+    """Not the start counts; a row without numbers there counts by its start; zeros are usual values of a share."""
+    values = [[4, 1, 1, 1, 8], [2, np.nan, 0, np.inf, 4]]
+    codes = pool_grid(grid(values), "start", 2, 5, np.arange(1, 4)).codes
+    assert [round(octaves_of(code), 1) for code in codes[0].tolist()] == [2, 0, 0, 0, 3]
+    assert codes[1, 1:4].tolist() == [NAN, ZERO, INFINITE]
+    shares = pool_grid(grid([[0, 0, 0, 0.25, 1]], measure="output_zeros"), "change", 1, 5, np.arange(3)).codes
+    assert [round(octaves_of(code), 1) for code in shares[0].tolist()] == [0, 0, 0, 3, 6]
