@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from sagemaker_debug_ext import __version__
 from sagemaker_debug_ext._printable import printable_name
@@ -25,7 +25,7 @@ from sagemaker_debug_ext.cli import (
     watch,
 )
 from sagemaker_debug_ext.cli.jobs import laptop, self_managed
-from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.errors import DebugExtError, did_you_mean
 
 EXIT_USAGE: Final = 2
 _EXIT_INTERRUPTED: Final = 130
@@ -35,6 +35,14 @@ _EPILOG = "exit status: 0 nothing found, 1 a rule found an issue, 2 wrong usage 
 
 class _Parser(argparse.ArgumentParser):
     """Parser of a command and, as argparse makes them of the same class, of its subcommands."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is no choice, and suggest the nearest one, as argparse itself does from Python 3.14 on."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += did_you_mean(value, map(str, action.choices or ()))
+            raise
 
     def error(self, message: str) -> NoReturn:
         super().error(printable_name(message))

@@ -247,6 +247,8 @@ class TestRules:
         (["rules", "run", "{trial}", "VanishingGradient", "-p", "threshold"], "NAME=VALUE"),
         (["rules", "run", "{trial}", "VanishingGradient", "-p", "threshold=-1"], "threshold"),
         (["nonsense"], "invalid choice"),
+        (["reprot"], "; did you mean 'report'?"),
+        (["rules", "rum"], "; did you mean 'run'?"),
         ([], "List steps, collections and tensors"),
         (["rules"], "List the rules and their parameters"),
     ],
