@@ -92,22 +92,7 @@ def processing_job_request(
         >>> boto3.client("sagemaker").create_processing_job(**request)
     """
     trial, output = _on_s3(trial_path, "trial_path"), _on_s3(output_path, "output_path")
-    described: dict[str, Any] = {}
-    inputs = [_input("index", f"{trial}/index/", INDEX_FOLDER, "ShardedByS3Key")]
-    for number, rule in enumerate(rules):
-        if not isinstance(rule, Rule):
-            raise SMDebugTypeError(f"rules must hold rules on tensors (got {rule!r})")
-        name = str(rule.name)
-        if name in described:
-            raise SMDebugValueError(f"names of rules must differ (got {name!r} twice)")
-        described[name] = {"rule": rule.rule_to_invoke or name, "parameters": _parameters(rule, training_job_name)}
-        if rule.source is not None:
-            source = _on_s3(str(rule.source), f"source of rule {name!r}")
-            folder = f"{CODE_FOLDER}/{number}"
-            inputs.append(_input(f"code-{number}", source, folder, "FullyReplicated"))
-            described[name]["source"] = f"{folder}/{source.rpartition('/')[2]}"
-    if not described:
-        raise SMDebugValueError("rules must hold at least one rule (got none)")
+    described, code = _describe(rules, training_job_name)
     arguments = ["--trial", trial, "--rules", *_pieces(json.dumps(described, separators=(",", ":")))]
     request: dict[str, Any] = {
         "ProcessingJobName": job_name,
@@ -117,7 +102,7 @@ def processing_job_request(
             "ContainerEntrypoint": list(ENTRYPOINT),
             "ContainerArguments": [*arguments, *(["--fail-on-issues"] if fail_on_issues else [])],
         },
-        "ProcessingInputs": inputs,
+        "ProcessingInputs": [_input("index", f"{trial}/index/", INDEX_FOLDER, "ShardedByS3Key"), *code],
         "ProcessingOutputConfig": {
             "Outputs": [
                 {
@@ -139,6 +124,27 @@ def processing_job_request(
     if environment:
         request["Environment"] = dict(environment)
     return request
+
+
+def _describe(rules: Iterable[Rule], training_job_name: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the rules as the program in the container reads them, by name, and the inputs with their files."""
+    described: dict[str, Any] = {}
+    inputs = []
+    for number, rule in enumerate(rules):
+        if not isinstance(rule, Rule):
+            raise SMDebugTypeError(f"rules must hold rules on tensors (got {rule!r})")
+        name = str(rule.name)
+        if name in described:
+            raise SMDebugValueError(f"names of rules must differ (got {name!r} twice)")
+        described[name] = {"rule": rule.rule_to_invoke or name, "parameters": _parameters(rule, training_job_name)}
+        if rule.source is not None:
+            source = _on_s3(str(rule.source), f"source of rule {name!r}")
+            folder = f"{CODE_FOLDER}/{number}"
+            inputs.append(_input(f"code-{number}", source, folder, "FullyReplicated"))
+            described[name]["source"] = f"{folder}/{source.rpartition('/')[2]}"
+    if not described:
+        raise SMDebugValueError("rules must hold at least one rule (got none)")
+    return described, inputs
 
 
 def watcher_job_request(
