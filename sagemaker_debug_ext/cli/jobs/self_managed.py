@@ -26,15 +26,50 @@ _STDIN: Final = "-"
 _ISSUES_FOUND: Final = 1
 
 
+_SUMMARY: Final = "Run the hook and the rules of a job without the Debugger service."
+_ENV: Final = (
+    "Print the environment variables that carry the settings of a job: as lines for a shell, as JSON or as YAML. "
+    "The file holds a request as debugger_request returns it."
+)
+_MANIFEST: Final = (
+    "Print the manifest of a job for Kubernetes, Kubeflow Trainer or Ray, or a batch script for Slurm, with the "
+    "variables that `env` prints. Add resources, volumes and service accounts to it as your cluster needs them."
+)
+_RBAC: Final = (
+    "Print a service account for pods, and a Role that lets it look at and suspend jobs of its namespace, which is all "
+    "that StopTraining does there."
+)
+_TEMPLATE: Final = (
+    "Print a CloudFormation template with a function that stops jobs submitted with SelfManaged(stop='events'), a "
+    "topic for messages, and the policies of training jobs, watchers and readers. Self-managed jobs work without it."
+)
+_WATCH: Final = (
+    "Evaluate the rules of a running or ended job on this machine, unless another watcher does. A job that is given by "
+    "its folder is followed until its trial ends; use resume if it was killed. "
+    "Exit status: 1 if a rule has found an issue."
+)
+_WHEELS: Final = (
+    "Write the wheels of this package and of what it needs, for Linux on x86-64, and a script that installs them, to a "
+    "folder for SelfManaged(place='processing', rule_wheels_uri=...). They are downloaded by pip."
+)
+_RESUME: Final = (
+    "Evaluate all rules of an ended job on this machine, whose watcher was killed or had too little time. Actions that "
+    "were carried out are not repeated. Exit status: 1 if a rule has found an issue."
+)
+
+
 def add_parser(commands: Any) -> None:
     """Add the command and its own commands."""
-    parser = commands.add_parser(
-        "self-managed",
-        help="Run the hook and the rules of a job without the Debugger service.",
-        description="Run the hook and the rules of a job without the Debugger service.",
-    )
+    parser = commands.add_parser("self-managed", help=_SUMMARY, description=_SUMMARY)
     parser.set_defaults(command=parser)
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_settings(parts)
+    _add_setup(parts)
+    _add_rules(parts)
+
+
+def _add_settings(parts: Any) -> None:
+    """Add the commands that print the settings of a job."""
     env = _arguments.add_command(parts, "env", "Print the environment variables of a job.", run_env, description=_ENV)
     env.add_argument("request", metavar="FILE", help="JSON file with a request; - reads standard input")
     env.add_argument(
@@ -63,6 +98,12 @@ def add_parser(commands: Any) -> None:
             help="where the job writes: to S3, or to the LocalPath of DebugHookConfig, a shared folder",
         )
     manifest.add_argument("words", metavar="COMMAND", nargs="+", help="the command that trains, after --")
+    show = _arguments.add_command(parts, "show", "Print the settings that environment variables hold.", run_show)
+    show.add_argument("job", nargs="?", metavar="JOB", help="name of a training job (default: this environment)")
+
+
+def _add_setup(parts: Any) -> None:
+    """Add the commands that set up an account or a cluster for jobs."""
     rbac = _arguments.add_command(
         parts, "rbac", "Print the rights that StopTraining needs on Kubernetes.", run_rbac, description=_RBAC
     )
@@ -71,23 +112,12 @@ def add_parser(commands: Any) -> None:
     rbac.add_argument(
         "--job", action="append", default=[], metavar="NAME", help="a job that it may stop; repeatable (default: all)"
     )
-    show = _arguments.add_command(parts, "show", "Print the settings that environment variables hold.", run_show)
-    show.add_argument("job", nargs="?", metavar="JOB", help="name of a training job (default: this environment)")
-    status = _arguments.add_command(parts, "status", "Print the status of the rules of a job.", run_status)
-    status.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
-    _arguments.add_json(status)
-    resume = _arguments.add_command(
-        parts, "resume", "Evaluate the rules that a watcher has left open.", run_resume, description=_RESUME
-    )
-    resume.add_argument("job", metavar="JOB", help="name of a training job that has ended, or the folder of the job")
     template = _arguments.add_command(
         parts, "template", "Print a CloudFormation template for self-managed jobs.", run_template, description=_TEMPLATE
     )
     template.add_argument(
         "--policies", action="store_true", help="print its policies as JSON, by role, with placeholders like ${Bucket}"
     )
-    watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
-    watch.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
     wheels = _arguments.add_command(
         parts, "wheels", "Write this package and what it needs as wheels.", run_wheels, description=_WHEELS
     )
@@ -96,37 +126,17 @@ def add_parser(commands: Any) -> None:
     wheels.add_argument("--python", default=own, metavar="VERSION", help="Python of the image (default: %(default)s)")
 
 
-_ENV: Final = (
-    "Print the environment variables that carry the settings of a job: as lines for a shell, as JSON or as YAML. "
-    "The file holds a request as debugger_request returns it."
-)
-_MANIFEST: Final = (
-    "Print the manifest of a job for Kubernetes, Kubeflow Trainer or Ray, or a batch script for Slurm, with the "
-    "variables that `env` prints. Add resources, volumes and service accounts to it as your cluster needs them."
-)
-_RBAC: Final = (
-    "Print a service account for pods, and a Role that lets it look at and suspend jobs of its namespace, which is all "
-    "that StopTraining does there."
-)
-_TEMPLATE: Final = (
-    "Print a CloudFormation template with a function that stops jobs submitted with SelfManaged(stop='events'), a "
-    "topic for messages, and the policies of training jobs, watchers and readers. Self-managed jobs work without it."
-)
-_WATCH: Final = (
-    "Evaluate the rules of a running or ended job on this machine, unless another watcher does. A job that is given by "
-    "its folder is followed until its trial ends; use resume if it was killed. "
-    "Exit status: 1 if a rule has found an issue."
-)
-
-
-_WHEELS: Final = (
-    "Write the wheels of this package and of what it needs, for Linux on x86-64, and a script that installs them, to a "
-    "folder for SelfManaged(place='processing', rule_wheels_uri=...). They are downloaded by pip."
-)
-_RESUME: Final = (
-    "Evaluate all rules of an ended job on this machine, whose watcher was killed or had too little time. Actions that "
-    "were carried out are not repeated. Exit status: 1 if a rule has found an issue."
-)
+def _add_rules(parts: Any) -> None:
+    """Add the commands that evaluate the rules of a job, or print their statuses."""
+    status = _arguments.add_command(parts, "status", "Print the status of the rules of a job.", run_status)
+    status.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
+    _arguments.add_json(status)
+    watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
+    watch.add_argument("job", metavar="JOB", help="name of a training job, or the folder of the job")
+    resume = _arguments.add_command(
+        parts, "resume", "Evaluate the rules that a watcher has left open.", run_resume, description=_RESUME
+    )
+    resume.add_argument("job", metavar="JOB", help="name of a training job that has ended, or the folder of the job")
 
 
 def run_env(arguments: argparse.Namespace) -> int:
