@@ -120,9 +120,9 @@ def marks_of(findings: Sequence[Finding]) -> list[Mark]:
     for number, finding in enumerate(findings, 1):
         onset = finding.onset.step if finding.onset else None
         if onset is not None and onset != finding.found_at:
-            marks.append(Mark(onset, f"{_circled(number)} from {as_step(onset)}", "onset"))
+            marks.append(Mark(onset, f"{circled(number)} from {as_step(onset)}", "onset"))
         word = "from" if onset == finding.found_at else "found"
-        marks.append(Mark(finding.found_at, f"{_circled(number)} {word} {as_step(finding.found_at)}", "found"))
+        marks.append(Mark(finding.found_at, f"{circled(number)} {word} {as_step(finding.found_at)}", "found"))
     return marks
 
 
@@ -132,13 +132,9 @@ def rules_of(finding: Finding) -> list[RuleSpec]:
     return [specs[name] for name in finding.rules if name in specs]
 
 
-def _circled(number: int) -> str:
-    return chr(0x245F + number) if number <= 20 else f"({number})"
-
-
 def circled(number: int) -> str:
     """Return the mark of a finding, by its number from 1."""
-    return _circled(number)
+    return chr(0x245F + number) if number <= 20 else f"({number})"
 
 
 def loss_chart(
