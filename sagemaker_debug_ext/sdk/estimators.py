@@ -88,60 +88,30 @@ class PreparedMember:
         return getattr(self._setting, name)
 
 
-def _managed(name: str) -> property:
-    """Return a property for the user's setting that shows the finished member while the SDK sends a job."""
+def _attribute(name: str, doc: str, *, ends_sending: bool = True) -> property:
+    """Return a property for what the user has set, which shows the finished value while the SDK sends a job.
+
+    Args:
+        name: Name of the property.
+        doc: Its docstring.
+        ends_sending: Whether setting it restores what the user has set, of all properties.
+    """
     key = f"_{name}_setting"
 
     def get(self: DebuggerMixin) -> Any:
-        prepared = self.__dict__.get(_PREPARED)
-        return prepared[name] if prepared is not None else self.__dict__.get(key)
+        prepared = self.__dict__.get(_PREPARED) or {}
+        return prepared.get(name, self.__dict__.get(key))
 
     def put(self: DebuggerMixin, value: Any) -> None:
         self.__dict__[key] = value
-        self.__dict__.pop(_PREPARED, None)
+        if ends_sending:
+            self.__dict__.pop(_PREPARED, None)
 
-    return property(get, put, doc=f"The setting that was given as ``{name}``.")
-
-
-def _rules() -> property:
-    """Return a property for the user's rules that shows the finished rules while the SDK sends a job."""
-
-    def get(self: DebuggerMixin) -> Any:
-        prepared = self.__dict__.get(_PREPARED) or {}
-        return prepared.get("rules", self.__dict__.get(_RULES))
-
-    def put(self: DebuggerMixin, value: Any) -> None:
-        self.__dict__[_RULES] = value
-        self.__dict__.pop(_PREPARED, None)
-
-    return property(get, put, doc="The rules that were given as ``rules``.")
+    return property(get, put, doc=doc)
 
 
-def _environment() -> property:
-    """Return a property for the user's environment that shows all variables while the SDK sends a self-managed job."""
-
-    def get(self: DebuggerMixin) -> Any:
-        prepared = self.__dict__.get(_PREPARED) or {}
-        return prepared.get("environment", self.__dict__.get(_ENVIRONMENT))
-
-    def put(self: DebuggerMixin, value: Any) -> None:
-        self.__dict__[_ENVIRONMENT] = value
-
-    return property(get, put, doc="The environment variables of jobs that were given as ``environment``.")
-
-
-def _latest_training_job() -> property:
-    """Return the property that the SDK sets after it has sent a job; setting it restores the user's settings."""
-    key = "_latest_training_job_value"
-
-    def get(self: DebuggerMixin) -> Any:
-        return self.__dict__.get(key)
-
-    def put(self: DebuggerMixin, value: Any) -> None:
-        self.__dict__[key] = value
-        self.__dict__.pop(_PREPARED, None)
-
-    return property(get, put, doc="The SDK's object for the latest job; None before the first one.")
+def _managed(name: str) -> property:
+    return _attribute(name, f"The setting that was given as ``{name}``.")
 
 
 class DebuggerMixin(JobAccessors):
@@ -179,9 +149,13 @@ class DebuggerMixin(JobAccessors):
     debugger_hook_config = _managed("debugger_hook_config")
     tensorboard_output_config = _managed("tensorboard_output_config")
     profiler_config = _managed("profiler_config")
-    rules = _rules()
-    latest_training_job = _latest_training_job()
-    environment = _environment()
+    rules = _managed("rules")
+    latest_training_job = _attribute(
+        "latest_training_job", "The SDK's object for the latest job, which it sets after it has sent one; None before."
+    )
+    environment = _attribute(
+        "environment", "The environment variables of jobs that were given as ``environment``.", ends_sending=False
+    )
 
     def __init__(
         self,
