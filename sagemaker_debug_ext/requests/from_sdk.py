@@ -37,13 +37,14 @@ _METRICS_FIELDS: Final = {
 """Field in a request → field of a metrics configuration."""
 
 
-def _given(value: object) -> Any:
-    """Return a field of an SDK object; None for the marker that its shapes use for unset fields."""
+def given_value(value: object) -> Any:
+    """Return a value of the SDK; None for the marker that its shapes use for unset fields."""
     return None if type(value).__name__ == "Unassigned" else value
 
 
-def _field(item: object, *names: str) -> Any:
-    return next((value for name in names if (value := _given(getattr(item, name, None))) is not None), None)
+def given_field(item: object, *names: str) -> Any:
+    """Return the first of some fields of an SDK object that is set; None if none is."""
+    return next((value for name in names if (value := given_value(getattr(item, name, None))) is not None), None)
 
 
 def _has(item: object, *names: str) -> bool:
@@ -69,16 +70,16 @@ def hook_from_sdk(setting: Any) -> Any:
         )
     if _has(setting, "collection_configurations", "hook_parameters"):
         return DebuggerHookConfig(
-            _given(setting.s3_output_path),
-            _given(setting.local_path),
-            _given(setting.hook_parameters),
-            [_collection_of_shape(shape) for shape in _given(setting.collection_configurations) or ()],
+            given_value(setting.s3_output_path),
+            given_value(setting.local_path),
+            given_value(setting.hook_parameters),
+            [_collection_of_shape(shape) for shape in given_value(setting.collection_configurations) or ()],
         )
     return setting
 
 
 def _collection_of_shape(shape: Any) -> CollectionConfig:
-    return CollectionConfig(_given(shape.collection_name), _given(shape.collection_parameters))
+    return CollectionConfig(given_value(shape.collection_name), given_value(shape.collection_parameters))
 
 
 def tensorboard_from_sdk(config: Any) -> TensorBoardOutputConfig | None:
@@ -93,7 +94,7 @@ def tensorboard_from_sdk(config: Any) -> TensorBoardOutputConfig | None:
     if not _has(config, "s3_output_path"):
         raise SMDebugTypeError(f"tensorboard_output_config must be a TensorBoardOutputConfig or None (got {config!r})")
     return TensorBoardOutputConfig(
-        _field(config, "s3_output_path"), _field(config, "container_local_output_path", "local_path")
+        given_field(config, "s3_output_path"), given_field(config, "container_local_output_path", "local_path")
     )
 
 
@@ -109,12 +110,12 @@ def profiler_from_sdk(config: Any) -> configs.ProfilerConfig | None:
     # Old releases of the SDK lack the switch, and its shapes have another name for the interval.
     if not (_has(config, "s3_output_path", "system_monitor_interval_millis") or _has(config, "disable_profiler")):
         raise SMDebugTypeError(f"profiler_config must be a ProfilerConfig or None (got {config!r})")
-    params = _field(config, "framework_profile_params", "profile_params")
-    parameters = _field(params, "profiling_parameters") if params else _field(config, "profiling_parameters")
-    disabled = _field(config, "disable_profiler")
+    params = given_field(config, "framework_profile_params", "profile_params")
+    parameters = given_field(params, "profiling_parameters") if params else given_field(config, "profiling_parameters")
+    disabled = given_field(config, "disable_profiler")
     return _profiler(
-        s3_output_path=_field(config, "s3_output_path"),
-        interval=_field(config, "system_monitor_interval_millis", "profiling_interval_in_milliseconds"),
+        s3_output_path=given_field(config, "s3_output_path"),
+        interval=given_field(config, "system_monitor_interval_millis", "profiling_interval_in_milliseconds"),
         parameters=parameters or {},
         disabled=disabled if disabled is not None else False,
     )
@@ -128,7 +129,7 @@ def framework_profile_from_sdk(profile: Any) -> configs.FrameworkProfile | None:
     """
     if profile is None or isinstance(profile, configs.FrameworkProfile):
         return profile
-    parameters = _field(profile, "profiling_parameters")
+    parameters = given_field(profile, "profiling_parameters")
     if not isinstance(parameters, Mapping):
         raise SMDebugTypeError(f"framework_profile_params must be a FrameworkProfile or None (got {profile!r})")
     return _framework_profile(parameters)
@@ -224,11 +225,11 @@ def _fields_of_shape(shape: Any) -> dict[str, Any]:
     return _rule_arguments(
         name=shape.rule_configuration_name,
         image_uri=shape.rule_evaluator_image,
-        instance_type=_given(shape.instance_type),
-        volume_size_in_gb=_given(shape.volume_size_in_gb),
-        container_local_output_path=_given(shape.local_path),
-        s3_output_path=_given(shape.s3_output_path),
-        rule_parameters=_given(shape.rule_parameters),
+        instance_type=given_value(shape.instance_type),
+        volume_size_in_gb=given_value(shape.volume_size_in_gb),
+        container_local_output_path=given_value(shape.local_path),
+        s3_output_path=given_value(shape.s3_output_path),
+        rule_parameters=given_value(shape.rule_parameters),
     )
 
 

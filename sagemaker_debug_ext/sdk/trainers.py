@@ -15,6 +15,7 @@ import attrs
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.requests.from_sdk import given_field, given_value
 from sagemaker_debug_ext.requests.training_job import tags_of
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, facts_of_request, total_instances
@@ -122,7 +123,7 @@ class TrainerDebuggerMixin(JobAccessors):
         if options is None:
             return value
         facts = attrs.evolve(self._debugger_facts(), is_tuning=True)
-        return self._submit_environment(options, facts, _set_value(value))
+        return self._submit_environment(options, facts, given_value(value))
 
     def _create_training_job_args(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         request: dict[str, Any] = super()._create_training_job_args(*args, **kwargs)  # type: ignore[misc]
@@ -130,17 +131,17 @@ class TrainerDebuggerMixin(JobAccessors):
         if "algorithm_specification" in request:
             facts = self._facts_of_arguments(request)
             if options is not None and not facts.is_local:
-                channels = list(_set_value(request.get("input_data_config")) or ())
+                channels = list(given_value(request.get("input_data_config")) or ())
                 added: dict[str, Any] = {}
                 environment = self._submit_environment(
                     options,
                     facts,
-                    _set_value(request.get("environment")),
+                    given_value(request.get("environment")),
                     lambda channel: channels.append(_to_channel(channel)),
                     lambda config: added.update(checkpoint_config=_to_checkpoints(config)),
                 )
                 added |= {"input_data_config": channels} if channels else {}
-                added |= {"tags": _tagged(_set_value(request.get("tags")))} if options.tag else {}
+                added |= {"tags": _tagged(given_value(request.get("tags")))} if options.tag else {}
                 return {**request, **added, "environment": environment}
             members = {_SNAKE[name]: to_snake(member) for name, member in self._submit_members(facts).items()}
         elif "AlgorithmSpecification" in request:
@@ -171,20 +172,20 @@ class TrainerDebuggerMixin(JobAccessors):
 
     def _facts_of_arguments(self, arguments: Mapping[str, Any]) -> JobDescription:
         """Read the properties of a job from the trainer's arguments, whose values are objects."""
-        image = _set(arguments["algorithm_specification"], "training_image")
+        image = given_field(arguments["algorithm_specification"], "training_image")
         framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
         resources = arguments.get("resource_config")
-        groups = _set(resources, "instance_groups") or [resources]
+        groups = given_field(resources, "instance_groups") or [resources]
         checkpoints = arguments.get("checkpoint_config")
-        has_checkpoints = bool(_set(checkpoints, "s3_uri") and _set(checkpoints, "local_path"))
+        has_checkpoints = bool(given_field(checkpoints, "s3_uri") and given_field(checkpoints, "local_path"))
         return JobDescription(
             region=self._region(),
             job_name=arguments.get("training_job_name"),
-            output_path=_set(arguments.get("output_data_config"), "s3_output_path"),
+            output_path=given_field(arguments.get("output_data_config"), "s3_output_path"),
             framework=framework,
             framework_version=version,
-            instance_types=tuple(kind for group in groups if (kind := _set(group, "instance_type")) is not None),
-            num_instances=total_instances(_set(group, "instance_count") for group in groups),
+            instance_types=tuple(kind for group in groups if (kind := given_field(group, "instance_type")) is not None),
+            num_instances=total_instances(given_field(group, "instance_count") for group in groups),
             has_checkpoints=has_checkpoints and "huggingface" not in str(image),
             checkpoint_config=_from_checkpoints(checkpoints),
             is_distributed=getattr(self, "distributed", None) is not None and has_checkpoints,
@@ -216,12 +217,12 @@ class TrainerDebuggerMixin(JobAccessors):
         compute = getattr(self, "compute", None)
         return JobDescription(
             region=self._region(),
-            output_path=_set(getattr(self, "output_data_config", None), "s3_output_path"),
+            output_path=given_field(getattr(self, "output_data_config", None), "s3_output_path"),
             framework=framework,
             framework_version=version,
-            instance_types=tuple(kind for kind in [_set(compute, "instance_type")] if kind is not None),
+            instance_types=tuple(kind for kind in [given_field(compute, "instance_type")] if kind is not None),
             checkpoint_config=_from_checkpoints(getattr(self, "checkpoint_config", None)),
-            is_isolated=_set(getattr(self, "networking", None), "enable_network_isolation") is True,
+            is_isolated=given_field(getattr(self, "networking", None), "enable_network_isolation") is True,
             is_local=self._is_local(),
         )
 
@@ -229,7 +230,7 @@ class TrainerDebuggerMixin(JobAccessors):
 def _from_checkpoints(config: Any) -> dict[str, Any] | None:
     """Return the member ``CheckpointConfig`` for an object of the SDK; None without one."""
     names = {"S3Uri": "s3_uri", "LocalPath": "local_path"}
-    member = {name: value for name, field in names.items() if (value := _set(config, field)) is not None}
+    member = {name: value for name, field in names.items() if (value := given_field(config, field)) is not None}
     return member if "S3Uri" in member else None
 
 
@@ -260,13 +261,3 @@ def _to_channel(channel: Mapping[str, Any]) -> Any:
         input_mode=channel["InputMode"],
         data_source=shapes.DataSource(s3_data_source=data),
     )
-
-
-def _set(item: Any, name: str) -> Any:
-    """Return a field of an SDK object; None if there is no object, or the field is not set."""
-    return _set_value(getattr(item, name, None))
-
-
-def _set_value(value: Any) -> Any:
-    """Return a value of the SDK; None if it stands for a value that is not set."""
-    return None if type(value).__name__ == "Unassigned" else value
