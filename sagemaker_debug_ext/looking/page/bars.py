@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
+from sagemaker_debug_ext.looking.page.charts import table
+from sagemaker_debug_ext.looking.page.folding import AS_TABLE, Folding
 from sagemaker_debug_ext.looking.page.markup import Element, element
 
 _WIDTH: Final = 620
@@ -15,13 +17,14 @@ _BOTTOM: Final = 22
 _MAX_NAMED: Final = 16
 
 
-def bar_chart(title: str, labels: Sequence[float], counts: Sequence[int]) -> Element:
+def bar_chart(title: str, labels: Sequence[float], counts: Sequence[int], folding: Folding | None) -> Element:
     """Return counts as a figure.
 
     Args:
         title: What is counted.
         labels: The class of each bar, or the lower end of its part of the numbers.
         counts: The counts.
+        folding: How the counts follow as a folded table; None for no table.
     """
     width = (_WIDTH - 8) / max(len(counts), 1)
     inner = _HEIGHT - _TOP - _BOTTOM
@@ -46,4 +49,10 @@ def bar_chart(title: str, labels: Sequence[float], counts: Sequence[int]) -> Ele
             bars.append(element("text", as_number(label), x=x + 0.45 * width, y=_HEIGHT - 6, text_anchor="middle"))
     words = f"{title}: {len(counts)} bars, the highest of {as_step(most)}"
     picture = element("svg", bars, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=words, class_="chart")
-    return element("figure", element("figcaption", title), picture)
+    rows = [(as_number(label), as_step(count)) for label, count in zip(labels, counts, strict=True)]
+    return element(
+        "figure",
+        element("figcaption", title),
+        picture,
+        folding.part(f"table {title}", AS_TABLE, lambda: table(("from", "count"), rows)) if folding else None,
+    )

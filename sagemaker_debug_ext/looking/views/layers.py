@@ -15,7 +15,8 @@ from sagemaker_debug_ext.looking.material import Material
 from sagemaker_debug_ext.looking.measures import LayerGrid
 from sagemaker_debug_ext.looking.names import Labels
 from sagemaker_debug_ext.looking.numbers import as_number, as_step
-from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
+from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart, table
+from sagemaker_debug_ext.looking.page.folding import AS_TABLE, Folding
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.grid_tables import grid_table
@@ -26,6 +27,8 @@ _FEWEST_BUCKETS: Final = 8
 _RIDGES: Final = 8
 _MAX_BYTES: Final = 256 << 20
 _LINE_HEIGHT: Final = 26
+_QUANTILES: Final = (0, 0.25, 0.5, 0.75, 1)
+_HEAD: Final = ("step", "lowest", "25 %", "median", "75 %", "highest")
 
 
 def layers_view(content: Content) -> Element:
@@ -104,7 +107,8 @@ def _charts(
         charts.append(
             line_chart(f"{grid.measure.title} of {name}", [line], marks, height=180, folding=content.detail.tables)
         )
-    return element("div", charts, _ridges(content.materials[number], name, ridges), class_="pair")
+    histograms = _ridges(content.materials[number], name, ridges, content.detail.tables)
+    return element("div", charts, histograms, class_="pair")
 
 
 def _ridge_steps(material: Material, name: str) -> list[int]:
@@ -119,7 +123,7 @@ def _ridge_steps(material: Material, name: str) -> list[int]:
     return [steps[place] for place in places.tolist()]
 
 
-def _ridges(material: Material, name: str, steps: Sequence[int]) -> Element | None:
+def _ridges(material: Material, name: str, steps: Sequence[int], folding: Folding | None) -> Element | None:
     """Return the histograms of a tensor at some steps, below each other; None if it has no numbers."""
     trial = material.trial
     values = {}
@@ -149,7 +153,16 @@ def _ridges(material: Material, name: str, steps: Sequence[int]) -> Element | No
         role="img",
         class_="chart",
     )
-    return element("figure", element("figcaption", "histograms by step; heights are square roots of counts"), picture)
+    quantiles = [
+        (step, np.quantile(value, _QUANTILES)) for step, value in zip(values, finite, strict=True) if len(value)
+    ]
+    rows_of_table = [(as_step(step), *(as_number(float(number)) for number in found)) for step, found in quantiles]
+    return element(
+        "figure",
+        element("figcaption", "histograms by step; heights are square roots of counts"),
+        picture,
+        folding.part(f"table histograms {name}", AS_TABLE, lambda: table(_HEAD, rows_of_table)) if folding else None,
+    )
 
 
 def _ridge(place: int, step: int, value: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> Child:

@@ -50,7 +50,7 @@ def _of_trial(content: Content, material: Material) -> Child:
     if "task" in report:
         distribution = report["label_distribution"]
         labels = distribution.get("classes") or distribution["edges"][:-1]
-        charts.append(bar_chart("distribution of the labels", labels, distribution["counts"]))
+        charts.append(bar_chart("distribution of the labels", labels, distribution["counts"], detail.tables))
     if "classification" in report:
         charts += _classification(report["classification"], detail)
     if "regression" in report:
@@ -125,7 +125,12 @@ def _regression(found: Mapping[str, Any], detail: Detail) -> list[Child]:
     }
     rows = [(str(number), f"{error:.5g}") for number, error in enumerate(last, 1)]
     return [
-        bar_chart("residuals at the last round", found["residuals"]["edges"][:-1], found["residuals"]["counts"]),
+        bar_chart(
+            "residuals at the last round",
+            found["residuals"]["edges"][:-1],
+            found["residuals"]["counts"],
+            detail.tables,
+        ),
         _lines("absolute error for tenths of the labels by round", tenths, detail),
         element(
             "figure",

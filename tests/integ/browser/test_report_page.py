@@ -24,6 +24,7 @@ from sagemaker_debug_ext.looking.page.document import document
 from sagemaker_debug_ext.looking.page.heatmap import heat_map
 from sagemaker_debug_ext.looking.report import ReportOptions, render
 from sagemaker_debug_ext.looking.thinning import thin_grid
+from sagemaker_debug_ext.looking.views.registry import VIEWS
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -58,13 +59,41 @@ def report(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, unpack):
+    """Write a page that has every view: workers of which one parts, classes and samples, trees, and two trials."""
+    folder = tmp_path_factory.mktemp("whole")
+    random = np.random.RandomState(0)
+    names = NAMES[1:3]
+    trial = SmallTrial(folder / "job", ("worker_0", "worker_1"), collections={"losses": ["Loss_output"]})
+    for step in range(12):
+        for number, worker in enumerate(("worker_0", "worker_1")):
+            labels = random.randint(0, 3, 20)
+            tensors = {
+                "CrossEntropyLoss_input_0": (np.eye(3)[labels] + 0.1 * random.rand(20, 3)).astype("f4"),
+                "CrossEntropyLoss_input_1": labels,
+                "CrossEntropyLoss_output_0": np.float32(1 / (step + 1)),
+                "Net_input_0": random.rand(4, 3, 8, 8).astype("f4"),
+                "net.relu_output_0": np.maximum(random.randn(4, 5), 0).astype("f4"),
+            }
+            for name in names:
+                tensors[name] = random.randn(4, 3).astype("f4") * np.float32(1 + 8 * number * (step > 6))
+                broken = step > 8 and name == names[1]
+                tensors[f"gradient/{name}"] = random.randn(4, 3).astype("f4") * np.float32("nan" if broken else 1)
+            trial.write(ModeKeys.TRAIN, step, tensors, global_step=step, worker=worker)
+    trial.end()
+    trials = [create_trial(str(folder / "job")), create_trial(unpack("xgboost").trial_path)]
+    write_report(trials, folder / "report.html", options=ReportOptions(samples=2))
+    return folder / "report.html"
+
+
 @pytest.fixture
 def open_page(browser, report):
-    """Return a function that opens the page, and fail if it asked for anything or said anything."""
+    """Return a function that opens a page, and fail if it asked for anything or said anything."""
     said: list[str] = []
     contexts = []
 
-    def open_one(theme="light", size=SIZES[0], scripts=True):
+    def open_one(theme="light", size=SIZES[0], scripts=True, path=report):
         context = browser.new_context(
             offline=True,
             color_scheme=theme,
@@ -77,7 +106,7 @@ def open_page(browser, report):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: request.url.startswith(("file:", "data:")) or said.append(request.url))
-        page.goto(report.as_uri())
+        page.goto(path.as_uri())
         return page
 
     yield open_one
@@ -150,13 +179,39 @@ def test_page_when_the_theme_is_switched_then_the_background_changes(open_page):
     playwright.expect(page.locator("body")).to_have_css("background-color", "rgb(15, 19, 24)")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES, ids=["wide", "narrow"])
-def test_page_when_axe_looks_then_no_barrier(open_page, find_barriers, theme, size):
-    """Headings, names, roles and contrast of texts, folded parts included."""
-    page = open_page(theme, size)
+@pytest.mark.parametrize(
+    ("theme", "size"), [("light", SIZES[0]), ("dark", SIZES[0]), ("light", SIZES[1])], ids=["light", "dark", "narrow"]
+)
+def test_views_when_axe_looks_then_no_barrier(open_page, find_barriers, whole, theme, size):
+    """Headings, names, roles and contrast of texts in every view, folded parts included."""
+    page = open_page(theme, size, path=whole)
+    assert page.locator("main > header, main > section").evaluate_all(
+        "(parts) => parts.map((part) => part.id).filter((id) => !/finding-[2-9]/.test(id))"
+    ) == [anchor for anchor, _, _ in VIEWS]
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     assert find_barriers(page) == {}
+
+
+def test_views_when_they_have_charts_then_each_has_its_numbers_as_a_table(open_page, whole):
+    """Below it or beside it; a chart that is there twice, or in other colours, has them once."""
+    page = open_page(path=whole)
+    with_table, without = page.evaluate(
+        """() => {
+          const found = [new Set(), new Set()];
+          for (const chart of document.querySelectorAll("svg.chart")) {
+            const figure = chart.closest("figure");
+            const around = figure.parentElement;
+            const hasTable = figure.querySelector("table")
+              || [...around.children].some((part) => part.matches("details, .scrolls") && part.querySelector("table"));
+            const view = chart.closest("[id]").id;
+            const title = figure.querySelector("figcaption").textContent.split(", against")[0];
+            found[hasTable ? 0 : 1].add(title.startsWith("histograms") ? view + title : title);
+          }
+          return found.map((titles) => [...titles]);
+        }"""
+    )
+    assert len(with_table) > 15
+    assert set(without) <= set(with_table)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -275,10 +330,10 @@ def test_page_when_printed_then_the_verdict_is_on_the_first_page_and_all_finding
     playwright.expect(page.locator("nav")).to_be_hidden()
 
 
-def test_page_when_walked_by_keyboard_then_each_control_is_reached_and_each_chart_tells_its_numbers(open_page):
-    """Tab goes to all links, buttons, charts and folded parts in their order; below charts of findings are tables."""
-    page = open_page()
-    controls = "a[href], button:not([hidden]), select, summary, svg.chart[data-x], .scrolls, th.sorts"
+def test_page_when_walked_by_keyboard_then_each_control_is_reached_and_charts_tell_their_numbers(open_page, whole):
+    """Tab goes to all links, buttons, charts and folded parts of every view in their order."""
+    page = open_page(path=whole)
+    controls = "a[href], button:not([hidden]), input, select, summary, svg.chart[data-x], .scrolls, th.sorts"
     wanted = page.evaluate(
         """(controls) => {
           window.wanted = [...document.querySelectorAll(controls)].filter((part) => part.checkVisibility());
@@ -291,13 +346,12 @@ def test_page_when_walked_by_keyboard_then_each_control_is_reached_and_each_char
         page.keyboard.press("Tab")
         reached.append(page.evaluate("wanted.indexOf(document.activeElement)"))
     assert reached == list(range(wanted))
+    page = open_page()
     for kind in ("heat", "chart:not(.heat)"):
         chart = page.locator(f"section.finding svg.{kind}[data-x]").first
         chart.focus()
         page.keyboard.press("ArrowRight")
         playwright.expect(chart.locator("xpath=..").locator(".readout")).to_contain_text("step")
-    num_charts = page.locator("section.finding svg.chart[data-x]").count()
-    assert page.locator("section.finding summary", has_text="as table").count() == num_charts + 1  # of the first screen
 
 
 def test_brackets_when_pressed_in_a_heat_map_then_find_the_few_odd_cells_among_millions(browser, tmp_path):
