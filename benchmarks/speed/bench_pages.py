@@ -92,7 +92,7 @@ def browsing():
 
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, "--enable-precise-memory-info"])
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
         page.add_init_script(NOTE_PAINTS)
         yield page
         browser.close()
@@ -224,9 +224,18 @@ def child_write(folder, num_layers, first, count, rate):
 
 
 @contextlib.contextmanager
-def serving(folder):
+def serving(folder, *arguments):
     """Yield the process that serves a trial, and its address."""
-    command = [sys.executable, "-m", "sagemaker_debug_ext.cli.main", "watch", folder, "--no-rules", "--no-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "sagemaker_debug_ext.cli.main",
+        "watch",
+        folder,
+        *arguments,
+        "--no-rules",
+        "--no-browser",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield process, process.stdout.readline().split()[-1]
@@ -320,6 +329,50 @@ def child_hour(folder):
     return samples
 
 
+def child_catch_up(folder):
+    """Return how long pages take to show what was written, once they are seen and there is a server, in seconds.
+
+    Eight tabs of one window and one of another are in sight at once, which asks most of a browser. A page that nobody
+    sees, as while a laptop sleeps, is told to be away, because pages without a display always count as seen.
+    """
+    write_steps(folder, 50, range(10))
+
+    def wait_for(count, pages):
+        for page in pages:
+            page.locator("#view .facts", has_text=f"{count} saved steps").first.wait_for(timeout=60_000)
+
+    found = {}
+    with browsing() as page:
+        tabs = [page, *(page.context.new_page() for _ in range(7))]
+        pages = [*tabs, page.context.browser.new_page()]
+        with serving(folder) as (_, address):
+            for one in pages:
+                one.goto(address)
+            wait_for(10, pages)
+            for number in range(10, 15):
+                with Timer() as timer:
+                    write_steps(folder, 50, [number])
+                    wait_for(number + 1, pages)
+                found["nine pages of two windows"] = max(timer.seconds, found.get("nine pages of two windows", 0))
+            page.evaluate("() => Object.defineProperty(document, 'hidden', { get: () => window.isAway })")
+            change = "(isAway) => { window.isAway = isAway; document.dispatchEvent(new Event('visibilitychange')); }"
+            page.evaluate(change, True)
+            write_steps(folder, 50, range(15, 40))
+            page.wait_for_timeout(3_000)
+            with Timer() as timer:
+                page.evaluate(change, False)
+                wait_for(40, [page])
+            found["a page that was away"] = timer.seconds
+        write_steps(folder, 50, [40])
+        page.wait_for_timeout(10_000)  # pages ask less and less often
+        port = address.partition("/#")[0].rpartition(":")[2]
+        with serving(folder, "--port", port) as (_, address), Timer() as timer:
+            page.goto(address)
+            wait_for(41, tabs)
+        found["eight pages after the new address of a server was opened in one"] = timer.seconds
+    return found
+
+
 def child_training(folder):
     """Return the median time of a step in each of several blocks, alone and while a page is served, in turn."""
     import torch
@@ -365,6 +418,7 @@ CHILDREN = {
     "live": child_live,
     "write": child_write,
     "hour": child_hour,
+    "catch-up": child_catch_up,
     "training": child_training,
 }
 LIVE = {
@@ -418,6 +472,11 @@ def hour_rows(options):
         yield at_most(f"hour: {name}, growth since 1,200 steps (%)", growth[-1], 10)
 
 
+def catch_up_rows(options):
+    for label, seconds in run(options, "catch-up").items():
+        yield at_most(f"catching up: {label} (s)", seconds, 2)
+
+
 def training_rows(options):
     for label, times in zip(("alone", "while a page is served"), run(options, "training"), strict=True):
         yield at_most(f"training: a step {label}, median of blocks (ms)", statistics.median(times), None)
@@ -434,6 +493,7 @@ PARTS_OF_ALL = {
     "tags": lambda options: page_rows(options, "tags"),
     "live": live_rows,
     "hour": hour_rows,
+    "catch-up": catch_up_rows,
     "training": training_rows,
 }
 

@@ -172,7 +172,7 @@
             take(news);
           }
         }
-        if (isPolled) { await pause(2); continue; }
+        if (isPolled) { await pause(1.5); continue; }
       } catch (error) {
         if (!mine.signal.aborted && error.message) lost = error.message;
       }

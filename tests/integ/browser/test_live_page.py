@@ -375,7 +375,7 @@ def test_page_when_the_server_is_killed_then_it_says_so(open_page, job):
         playwright.expect(page.locator("#view h1")).to_contain_text("4 saved steps")
 
 
-def test_pages_when_eight_are_open_then_all_follow(open_page, job):
+def test_pages_when_eight_and_another_window_are_open_then_all_follow(open_page, job):
     """A browser opens six connections to a host; pages beyond the fourth ask now and then."""
     job.write(4)
     with serving("watch", job.path, "--no-rules") as (_, address):
@@ -385,6 +385,7 @@ def test_pages_when_eight_are_open_then_all_follow(open_page, job):
         for _ in range(7):
             pages.append(page.context.new_page())
             pages[-1].goto(address)
+        pages.append(open_page(address))
         job.write(4)
         for one in pages:
             playwright.expect(one.locator("#pulse")).to_contain_text("step 7", timeout=30_000)
