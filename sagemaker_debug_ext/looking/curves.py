@@ -41,7 +41,7 @@ class Curve:
 
     name: str
     mode: ModeKeys
-    steps: tuple[int, ...]
+    steps: Sequence[int]
     values: npt.NDArray[np.float64]
     is_loss: bool = False
     note: str = ""
@@ -87,7 +87,7 @@ class CurveReader:
         self._trial = trial
         self._max_curves = max_curves
         self._layouts: frozenset[IndexLayout] | None = None
-        self._steps: list[int] = []
+        self._steps = array("q")
         self._choose = choose
         self._points: dict[str, _Points] = {}
         self.names: tuple[str, ...] = ()
@@ -97,8 +97,8 @@ class CurveReader:
         reader = self._trial.index_reader
         with reader.lock:
             layouts = frozenset(reader.index.layouts())
-        steps = reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False)
-        wanted: list[int] | None = steps[len(self._steps) :]
+        steps = reader.step_array()
+        wanted: list[int] | None = steps[len(self._steps) :].tolist()
         if layouts != self._layouts or steps[: len(self._steps)] != self._steps:
             self.names = tuple(self._choose(self._trial))
             self._points = {name: _Points() for name in self.names[: self._max_curves]}
@@ -110,13 +110,13 @@ class CurveReader:
 
     def _curves(self) -> Iterator[Curve]:
         known = self._trial.collections().get(CollectionKeys.LOSSES)
-        shared: dict[tuple[int, ...], tuple[int, ...]] = {}  # curves of the same steps share them
+        shared: dict[bytes, array[int]] = {}  # curves of the same steps share them
         for name, points in self._points.items():
             is_loss = known is not None and known.matches(name)
             if points.has_several and not is_loss:
                 continue
             for mode, found, values in points.by_mode():
-                steps = shared.setdefault(found, found)
+                steps = shared.setdefault(found.tobytes(), found)
                 yield Curve(name, mode, steps, values, is_loss, "mean of its numbers" if points.has_several else "")
 
 
@@ -146,12 +146,12 @@ class _Points:
         self._modes.insert(place, mode.value)
         self._numbers.insert(place, number)
 
-    def by_mode(self) -> Iterator[tuple[ModeKeys, tuple[int, ...], npt.NDArray[np.float64]]]:
+    def by_mode(self) -> Iterator[tuple[ModeKeys, array[int], npt.NDArray[np.float64]]]:
         """Yield each mode with its steps, ascending, and the numbers at them."""
         steps, modes, numbers = np.array(self._steps), np.array(self._modes), np.array(self._numbers)
         for value in np.unique(modes).tolist():
             is_of_mode = modes == value
-            yield ModeKeys(value), tuple(steps[is_of_mode].tolist()), numbers[is_of_mode]
+            yield ModeKeys(value), array("q", steps[is_of_mode].tobytes()), numbers[is_of_mode]
 
 
 def _read(trial: Trial, points: Mapping[str, _Points], steps: Sequence[int] | None) -> None:

@@ -151,14 +151,14 @@ class _CollectionReader:
             for name, (num_tensors, bytes_of) in self._members.items():
                 num_bytes = sum(size * len(layout.rows) for layout, size in bytes_of.items())
                 steps = reader.index.steps_of_layouts(layout for layout, size in bytes_of.items() if size)
-                every = set().union(*steps.values())
+                ends = [int(step) for of_mode in steps.values() for step in (of_mode[0], of_mode[-1])]
                 yield SavedCollection(
                     name=name,
                     num_tensors=num_tensors,
                     num_bytes=num_bytes,
                     num_steps={mode.name: len(steps[mode]) for mode in sorted(steps, key=lambda mode: mode.value)},
-                    first_step=min(every, default=None),
-                    last_step=max(every, default=None),
+                    first_step=min(ends, default=None),
+                    last_step=max(ends, default=None),
                 )
 
 

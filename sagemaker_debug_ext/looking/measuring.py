@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -154,7 +153,7 @@ class MeasureReader:
             groups = self._select(tensor_groups(self._trial)).items()
             self._tables = [_Table(self._trial, group, names, self._worker) for group, names in groups if names]
         self._unread = set().union(*(table.unread for table in self._tables))
-        self._num_steps = len(set().union(*(table.steps for table in self._tables)))
+        self._num_steps = len(np.unique(np.concatenate([[], *(table.steps for table in self._tables)])))
 
 
 def spread(steps: Sequence[int], first: set[int], size: int) -> Iterator[list[int]]:
@@ -179,9 +178,9 @@ class _Table:
         self._worker = worker
         self._row = {name: row for row, name in enumerate(names)}
         self.steps = self._find_steps()
-        self._column_steps = list(self.steps)
-        self._column = {step: column for column, step in enumerate(self.steps)}
-        self.unread = set(self.steps)
+        self._column_steps: list[int] = self.steps.tolist()
+        self._column = {step: column for column, step in enumerate(self._column_steps)}
+        self.unread = set(self._column_steps)
         with trial.index_reader.lock:
             self._bytes = {name: trial.index_reader.index.smallest_value_bytes(name) for name in names}
         self._reduction = self._find_reduction()
@@ -198,9 +197,9 @@ class _Table:
     def extend(self) -> bool:
         """Note steps that have come, and return whether they are all later than those that are known."""
         steps = self._find_steps()
-        if steps[: len(self.steps)] != self.steps:
+        if not np.array_equal(steps[: len(self.steps)], self.steps):
             return False
-        new_steps = steps[len(self.steps) :]
+        new_steps = steps[len(self.steps) :].tolist()
         self.steps = steps
         self._column.update((step, column) for column, step in enumerate(new_steps, len(self._column_steps)))
         self._column_steps += new_steps
@@ -224,8 +223,8 @@ class _Table:
         if self._reduction is not None:
             self._take_reductions(wanted)
         if self._group == "weights":  # the change of a weight needs its value at the step before
-            before = [self.steps[max(bisect_left(self.steps, step) - 1, 0)] for step in wanted]
-            wanted = sorted({*wanted, *before})
+            before = self.steps[np.maximum(np.searchsorted(self.steps, wanted) - 1, 0)]
+            wanted = sorted({*wanted, *before.tolist()})
         previous: dict[str, npt.NDArray[Any]] = {}
         for values in self._read_values(wanted):
             self._take_values(values, previous)
@@ -406,7 +405,7 @@ class _Table:
             return np.asarray(np.abs(numbers).max(axis=1))
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", numbers, numbers)))
 
-    def _find_steps(self) -> list[int]:
+    def _find_steps(self) -> npt.NDArray[np.int64]:
         """Return the complete global steps at which one of the tensors was saved; of weights, those of training."""
         reader = self._trial.index_reader
         with reader.lock:
@@ -414,6 +413,6 @@ class _Table:
             of_mode = reader.index.steps_of_layouts(layouts, self._worker)
             if self._group == "weights" and not of_mode.keys().isdisjoint(_TRAINING):  # others do not change them
                 of_mode = {mode: steps for mode, steps in of_mode.items() if mode in _TRAINING}
-            found = sorted(set().union(*of_mode.values()))
+            found = np.unique(np.concatenate([np.empty(0, np.int64), *of_mode.values()]))
             complete = reader.completeness
-            return found if complete.has_ended else found[: bisect_right(found, complete.last_complete_step)]
+            return found if complete.has_ended else found[found <= complete.last_complete_step]

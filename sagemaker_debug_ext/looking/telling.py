@@ -267,7 +267,7 @@ def _advice(material: Material, cause: LikelyCause, first: Issue, onset: Onset |
     """Return what to try; if training was sound before, first of all to look for what changed then."""
     if not first.advice or onset is None or onset.step is None or cause.name not in _SUDDEN:
         return first.advice
-    if bisect_left(material.trial.steps(), onset.step) < _FEW_STEPS:
+    if bisect_left(material.trial.index_reader.step_array(), onset.step) < _FEW_STEPS:
         return first.advice
     question = (
         f"Sound until step {as_step(onset.step)}: look for what changes there, such as the learning rate, the data, or "
@@ -363,12 +363,13 @@ def _to_save(rule: str) -> tuple[str, ...]:
 
 def _facts(material: Material, findings: Sequence[Finding], rules: Sequence[RuleLine]) -> TrialFacts:
     trial = material.trial
-    steps = trial.steps()
-    ends = last_steps(trial)
+    trial.maybe_refresh()
     reader = trial.index_reader
+    steps = reader.step_array()
+    ends = last_steps(trial)
     with reader.lock:
         num_tensors = len(reader.index.tensor_names())
-    by_mode = {mode.name: len(trial.steps(mode)) for mode in trial.modes()}
+    by_mode = {mode.name: len(reader.step_array(mode)) for mode in trial.modes()}
     losses = {
         f"{curve.name} ({curve.mode.name})": as_number(curve.values[-1]) for curve in material.curves if curve.is_loss
     }

@@ -133,9 +133,9 @@ class _Follower:
         )
 
     def _note_time(self) -> None:
-        steps = self.trial.steps()
-        if steps and (not self._times or steps[-1] != self._times[-1][1]):
-            self._times = [*self._times[-_RATE_STEPS:], (time.monotonic(), steps[-1])]
+        step = self.trial.last_complete_step
+        if step >= 0 and (not self._times or step != self._times[-1][1]):
+            self._times = [*self._times[-_RATE_STEPS:], (time.monotonic(), step)]
 
 
 class Board:

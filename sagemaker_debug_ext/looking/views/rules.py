@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from sagemaker_debug_ext.looking.numbers import as_bytes, as_step
 from sagemaker_debug_ext.looking.page.charts import table
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
@@ -118,9 +120,9 @@ def _strip(content: Content, number: int, facts: TrialFacts, saved: SavedCollect
     first, last = facts.first_step or 0, facts.last_step or 0
     with reader.lock:
         layouts = [layout for layout in reader.index.layouts() if any(map(collection.matches, layout.slots))]
-        steps = set().union(*reader.index.steps_of_layouts(layouts).values())
-    places = {round(_STRIP * (step - first) / max(last - first, 1)) for step in steps}
-    path = "".join(f"M{place} 0V12" for place in sorted(places))
+        steps = np.concatenate([[], *reader.index.steps_of_layouts(layouts).values()])
+    places = np.unique(np.rint(_STRIP * (steps - first) / max(last - first, 1)).astype(int))
+    path = "".join(f"M{place} 0V12" for place in places.tolist())
     words = f"{saved.name}: steps {saved.first_step} to {saved.last_step}"
     return element(
         "svg",

@@ -379,7 +379,7 @@ class _LocalWatch(Watch):
         self._folders: dict[str, _Folder] = {}
 
     def look(self, settled: str = "") -> Changes:
-        return self._look(settled.rpartition("/")[0] if len(self._folders) > _FEW_FOLDERS else "", thoroughly=False)
+        return self._look(settled.rpartition("/")[0], thoroughly=False)
 
     def look_at_all(self) -> Changes:
         return self._look("", thoroughly=True)
@@ -391,10 +391,12 @@ class _LocalWatch(Watch):
             self._folders[folder].versions.forget(name)
             self._folders[folder].changed_at_ns = -1
 
-    def _look(self, begin: str, thoroughly: bool) -> Changes:
+    def _look(self, settled: str, thoroughly: bool) -> Changes:
+        """Return the changes; folders that sort before `settled` need little memory, and no look if there are many."""
         found: list[ObjectInfo] = []
+        begin = settled if len(self._folders) > _FEW_FOLDERS else ""
         self._look_into(self._prefix.rstrip("/"), found, begin, thoroughly)
-        for key in [key for key in self._unsettled if key < begin]:
+        for key in [key for key in self._unsettled if key < settled]:
             self._folders[key].settle()
             self._unsettled.remove(key)
         return Changes(sorted(found), is_snapshot=not found or self._is_still())

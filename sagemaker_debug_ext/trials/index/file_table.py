@@ -6,8 +6,11 @@ A trial may have millions of index files, so there is no object per file: a row 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.format.index import IndexContent, IndexEntry
@@ -15,7 +18,10 @@ from sagemaker_debug_ext.store.format.keys import join_event_key, mangle_worker
 from sagemaker_debug_ext.trials.index.entries import IndexEntryFile, IndexLayout
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-_MAX_FILES: Final = 2048
+Steps: TypeAlias = npt.NDArray[np.int64]
+"""Global steps, ascending."""
+
+_MAX_FILES: Final = 1024
 """Limit of the rows that are remembered as objects, about 500 bytes each."""
 
 _MODES: Final = tuple(ModeKeys)
@@ -90,6 +96,14 @@ class FileTable:
                 self._files.clear()
             file = self._files[row] = self._make_file(row)
         return file
+
+    def steps_by_mode(self, rows: Sequence[array[int]], worker: str | None = None) -> dict[ModeKeys, Steps]:
+        """Return mode → global steps, ascending, of some rows, of one worker or of all."""
+        chosen = np.concatenate([np.array(some, np.intp) for some in (array("I"), *rows)])
+        if worker is not None:
+            chosen = chosen[np.array(self._workers)[chosen] == self._worker_numbers.get(worker, -1)]
+        steps, modes = np.array(self.steps)[chosen], np.array(self._modes)[chosen]
+        return {_MODES[number]: np.unique(steps[modes == number]) for number in np.unique(modes).tolist()}
 
     def _make_file(self, row: int) -> IndexEntryFile:
         return IndexEntryFile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 import threading
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -24,7 +25,7 @@ from sagemaker_debug_ext.trials.index.entries import (
     StoredRecord,
 )
 from sagemaker_debug_ext.trials.index.refresh import IndexReader
-from sagemaker_debug_ext.trials.index.step_sequence import nearest_steps
+from sagemaker_debug_ext.trials.index.step_sequence import StepSequence, nearest_steps
 from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.step_range import StepRange
@@ -167,19 +168,23 @@ class TrialReader:
 
     def steps(self, mode: ModeKeys, show_incomplete_steps: bool) -> list[int]:
         """Return the steps of a mode, ascending, as a new list."""
+        return self.step_array(mode, show_incomplete_steps).tolist()
+
+    def step_array(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> array[int]:
+        """Return the steps of a mode, ascending, as a new array, which takes a fifth of the memory of a list."""
         with self.lock:
-            sequence = self.index.sequence(mode)
-            if show_incomplete_steps or self.completeness.has_ended:
-                return list(sequence.steps)
-            return sequence.up_to(self.completeness.last_complete_step)
+            return self._saved_so_far(self.index.sequence(mode), show_incomplete_steps)
+
+    def _saved_so_far(self, sequence: StepSequence, show_incomplete_steps: bool) -> array[int]:
+        if show_incomplete_steps or self.completeness.has_ended:
+            return sequence.steps[:]
+        return sequence.up_to(self.completeness.last_complete_step)
 
     def steps_of_tensor(self, name: str, mode: ModeKeys, show_incomplete_steps: bool) -> list[int]:
         """Return the steps of a mode at which a tensor was saved, ascending, as a new list."""
         with self.lock:
             sequence = self.index.sequence_of_tensor(name, mode)
-            if show_incomplete_steps or self.completeness.has_ended:
-                return list(sequence.steps)
-            return sequence.up_to(self.completeness.last_complete_step)
+            return self._saved_so_far(sequence, show_incomplete_steps).tolist()
 
     def steps_near(self, step: int, mode: ModeKeys, name: str | None = None) -> tuple[int, ...]:
         """Return the nearest saved steps of a mode before and after `step`; with a name, those of that tensor."""

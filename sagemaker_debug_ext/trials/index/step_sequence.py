@@ -55,11 +55,12 @@ class StepSequence:
         around = self.global_steps[max(position - 1, 0) : position + 2]
         self.is_ascending = self.is_ascending and all(a < b for a, b in itertools.pairwise(around))
 
-    def up_to(self, global_step: int) -> list[int]:
-        """Return a new list of the steps that were saved up to a global step."""
+    def up_to(self, global_step: int) -> array[int]:
+        """Return a new array of the steps that were saved up to a global step."""
         if self.is_ascending:
-            return self.steps[: bisect_right(self.global_steps, global_step)].tolist()
-        return [step for step, first in zip(self.steps, self.global_steps, strict=True) if first <= global_step]
+            return self.steps[: bisect_right(self.global_steps, global_step)]
+        pairs = zip(self.steps, self.global_steps, strict=True)
+        return array("q", (step for step, first in pairs if first <= global_step))
 
 
 class StepsOfMode:

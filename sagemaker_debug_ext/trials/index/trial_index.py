@@ -7,7 +7,6 @@ numbers.
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from array import array
@@ -24,7 +23,7 @@ from sagemaker_debug_ext.trials.index.entries import (
     SavedTensor,
     StoredRecord,
 )
-from sagemaker_debug_ext.trials.index.file_table import FileTable
+from sagemaker_debug_ext.trials.index.file_table import FileTable, Steps
 from sagemaker_debug_ext.trials.index.step_sequence import StepSequence, StepsOfMode
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -157,18 +156,9 @@ class TrialIndex:
         """Return the layouts of all index files, in the order in which they were found."""
         return [layout for layout in self._layouts.values() if layout.rows]
 
-    def steps_of_layouts(self, layouts: Iterable[IndexLayout], worker: str | None = None) -> dict[ModeKeys, set[int]]:
-        """Return mode → global steps of the index files with some layouts, of one worker or of all."""
-        table = self._table
-        rows: Iterable[int] = itertools.chain.from_iterable(layout.rows for layout in layouts)
-        if worker is not None:
-            rows = (row for row in rows if table.worker(row) == worker)
-        if self.only_mode is not None:
-            return {self.only_mode: set(map(table.steps.__getitem__, rows))}
-        found: dict[ModeKeys, set[int]] = {}
-        for row in rows:
-            found.setdefault(table.mode(row), set()).add(table.steps[row])
-        return found
+    def steps_of_layouts(self, layouts: Iterable[IndexLayout], worker: str | None = None) -> dict[ModeKeys, Steps]:
+        """Return mode → global steps, ascending, of the index files with some layouts, of one worker or of all."""
+        return self._table.steps_by_mode([layout.rows for layout in layouts], worker)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
