@@ -144,7 +144,7 @@ def _divert_events(put: Callable[[Any, Mapping[str, Any]], None]) -> Callable[[]
 
 
 def _keep_queues() -> Callable[[], None]:
-    """Let functions know the ARN of their queue for failures, which moto drops; return a function that ends this."""
+    """Pass functions the ARN of their queue for failures, which moto drops; return a function that undoes this."""
     functions = import_optional("moto.awslambda.models", "the laptop server", "laptop").LambdaFunction
     make, make_from_template = functions.__init__, functions.create_from_cloudformation_json
 

@@ -26,7 +26,7 @@ _WAITED: Final = 0.05
 
 
 class ShortWaits:
-    """What a module takes for `time`: sleeps last a fraction of what they say, and the clock goes as if they did not.
+    """Stands for the module `time`: sleeps last a fraction of their time, and the clock is set ahead by the rest.
 
     Args:
         waited: The fraction.

@@ -92,7 +92,7 @@ def run_rules(trial: Trial, rules: Mapping[str, Rule], start: int = 0, end: int 
 
 
 def gather(trial: Trial, verdict: Verdict | None, seconds: float = 60.0) -> Material:
-    """Read what is shown of a trial.
+    """Read the data of a trial that its page shows.
 
     Args:
         trial: The trial.
@@ -103,7 +103,7 @@ def gather(trial: Trial, verdict: Verdict | None, seconds: float = 60.0) -> Mate
 
 
 class MaterialReader:
-    """Reads what is shown of a trial, and goes on where it ended when it reads again.
+    """Reads the data of a trial that its page shows; each call continues where the last one ended.
 
     Args:
         trial: The trial.
@@ -118,7 +118,7 @@ class MaterialReader:
         self._collections = _CollectionReader(trial)
 
     def read(self, verdict: Verdict | None, seconds: float) -> Material:
-        """Read steps that were not read yet, and return all that was read; see `gather` for the arguments."""
+        """Read the new steps, and return the data of all steps; see `gather` for the arguments."""
         self._measures.read(_steps_with_issues(verdict.issues if verdict else ()), seconds)
         return Material(
             trial=self.trial,
@@ -140,7 +140,7 @@ class _CollectionReader:
         self._members: dict[str, _Members] = {}
 
     def read(self) -> Iterator[SavedCollection]:
-        """Yield the collections of which any tensor was saved, by name."""
+        """Yield the collections with a saved tensor, by name."""
         collections = self._trial.collections()
         reader = self._trial.index_reader
         with reader.lock:

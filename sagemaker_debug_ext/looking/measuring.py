@@ -139,7 +139,7 @@ class MeasureReader:
         return True
 
     def measures(self) -> LayerMeasures:
-        """Return what was read."""
+        """Return the measures so far."""
         grids = {grid.measure.name: grid for table in self._tables for grid in table.grids()}
         named = {name: grids[name] for name in MEASURES if name in grids}
         return LayerMeasures(named, self._num_steps - len(self._unread), self._num_steps)
@@ -242,7 +242,7 @@ class _Table:
                 yield LayerGrid(MEASURES[name], self.names, steps, values, saved, self._source(statistic))
 
     def fold(self, max_columns: int) -> None:
-        """Let older steps share columns if there are more columns; all steps must have been read.
+        """Merge the columns of older steps if there are too many; all steps must have been read.
 
         Each cell keeps the value that is farthest from the start of its row. The steps of the start, by which pictures
         are coloured, and the latest steps stay as they are.

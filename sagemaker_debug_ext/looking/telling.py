@@ -224,7 +224,7 @@ def _evidence(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -
 
 
 def _subjects(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -> Iterable[str]:
-    """Return the views that show a finding; first of all a measure of which one of the first tensors is a row."""
+    """Return the views that show a finding, first a measure that has a row for one of its first tensors."""
     grids = material.measures.grids
     usual = (shown.first, *shown.beside)
     if shown.first not in grids:

@@ -497,7 +497,7 @@ def _has_ended(probe: JobProbe | None) -> bool:
 
 
 def follow_job(probe: JobProbe, watcher: Watcher) -> None:
-    """Start to wait for the end of a job that runs elsewhere, after which the watcher evaluates what is left."""
+    """Start to wait for the end of a job that runs elsewhere; the watcher then evaluates the last steps."""
 
     def look() -> None:
         if wait_for_end(probe, watcher.ended):

@@ -38,7 +38,7 @@ class ProgressMeter:
         self._up_to_date_at: float | None = None
 
     def look(self, last_step: int, judged_step: int) -> None:
-        """Take in the state before the evaluation of a step, or before a wait for new steps.
+        """Note the state before the evaluation of a step, or before a wait for new steps.
 
         Args:
             last_step: Last complete step of the trial; -1 without one.
@@ -54,7 +54,7 @@ class ProgressMeter:
         self._progress = Progress(last_step=_or_none(last_step), judged_step=_or_none(judged_step))
 
     def end(self, last_step: int, judged_step: int) -> None:
-        """Take in the last state, after which nothing lags; see `look` for the arguments."""
+        """Note the last state, after which nothing lags; see `look` for the arguments."""
         self.look(last_step, judged_step)
         self._up_to_date_at = None
 

@@ -64,7 +64,7 @@ class RayWatcher:
     result: Any
 
     def finish(self, timeout: float | None = None) -> bool:
-        """Let the watcher evaluate the last steps after training, also of workers that were killed, and wait for it.
+        """Wait until the watcher has evaluated the last steps after training, also those of workers that were killed.
 
         Args:
             timeout: Maximum time to wait in seconds; None for no limit.

@@ -13,7 +13,7 @@ _JOIN: Final = "Std:Join"
 
 
 def resolve(value: Any, roots: Mapping[str, Any]) -> Any:
-    """Return JSON data in which references are replaced by what they refer to.
+    """Return JSON data in which references are replaced by their values.
 
     Args:
         value: Data of a definition.

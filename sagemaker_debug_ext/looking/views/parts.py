@@ -162,7 +162,7 @@ def loss_chart(
 def evaluated_curve(
     content: Content, number: int, finding: Finding, height: int = _HEIGHT, steps: tuple[int, int] | None = None
 ) -> Element | None:
-    """Return what the first rule of a finding evaluated, of its first tensor; None for losses and what is no number."""
+    """Return the curve of the first tensor of a finding, as its first rule evaluated it; None if there is none."""
     material = content.materials[number]
     evidence = finding.evidence[0] if finding.evidence else None
     if evidence is None or not evidence.tensors:

@@ -50,7 +50,7 @@ def rules_view(content: Content) -> Element:
 
 
 def _counts(rules: Sequence[RuleLine]) -> Element | None:
-    """Return how many rules had what they need, in a sentence; None without rules."""
+    """Return, in a sentence, how many rules had the tensors that they need; None without rules."""
     states = Counter(rule.state for rule in rules)
     parts = [f"{states['found'] + states['nothing found']} rules evaluated, {states['found']} found something"]
     parts += [f"{states['lacks tensors']} more would need tensors that were not saved"] * bool(states["lacks tensors"])

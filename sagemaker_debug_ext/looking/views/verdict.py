@@ -165,7 +165,7 @@ def _also(findings: tuple[Finding, ...]) -> list[Child]:
 
 
 def _summary(content: Content) -> Child:
-    """Return what is wrong with the data and with rules; None if nothing is."""
+    """Return the problems of the data and of rules; None if there are none."""
     failed = [rule.name for rule in content.story.rules if rule.state == "error"]
     parts = [text for facts in content.story.trials for text in _troubles(facts)]
     parts += [f"failed: {', '.join(failed[:5])}"] if failed else []
