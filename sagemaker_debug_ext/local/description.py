@@ -18,6 +18,7 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.local.layout import JobFolder
 from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.folder_sync import write_object
+from sagemaker_debug_ext.watch.evaluation import now
 
 MAX_REASON_LENGTH: Final = 1024
 """Maximum length of SageMaker's ``FailureReason`` and ``StatusDetails``."""
@@ -43,12 +44,6 @@ _TELLS: Final = {
     "Completed": "The training job has completed",
     "Failed": "The training job has failed",
 }
-
-
-def now() -> dt.datetime:
-    """Return the current time with time zone, truncated to milliseconds as in descriptions."""
-    time = dt.datetime.now(dt.timezone.utc).astimezone()
-    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 def shorten(text: str, length: int = MAX_REASON_LENGTH, keep_end: bool = False) -> str:

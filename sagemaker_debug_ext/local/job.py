@@ -25,7 +25,7 @@ from sagemaker_debug_ext.errors import (
     TrainingJobError,
 )
 from sagemaker_debug_ext.local.channels import link_channels
-from sagemaker_debug_ext.local.description import Description, JobLock, job_arn, now
+from sagemaker_debug_ext.local.description import Description, JobLock, job_arn
 from sagemaker_debug_ext.local.environment import job_environment
 from sagemaker_debug_ext.local.evaluation import LocalEvaluation
 from sagemaker_debug_ext.local.events import (
@@ -48,7 +48,7 @@ from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.folder_sync import write_object
 from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
-from sagemaker_debug_ext.watch.evaluation import is_described
+from sagemaker_debug_ext.watch.evaluation import is_described, now
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.looking import Story
