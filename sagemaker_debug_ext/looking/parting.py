@@ -36,7 +36,13 @@ def find_parting(first: Material, second: Material, numbers: tuple[int, int]) ->
                 earliest = (steps[column], tensors[row], measure)
     step, tensor, measure = earliest or (None, "", "")
     return Parting(
-        first=numbers[0], second=numbers[1], step=step, tensor=tensor, measure=measure, num_compared=num_compared
+        first=numbers[0],
+        second=numbers[1],
+        step=step,
+        tensor=tensor,
+        label=first.labels.of(tensor),
+        measure=measure,
+        num_compared=num_compared,
     )
 
 
@@ -47,7 +53,8 @@ def _ratios(first: Material, second: Material) -> list[tuple[str, list[str], lis
         one, other = first.measures.grids.get(name), second.measures.grids.get(name)
         if one is None or other is None:
             continue
-        tensors = [tensor for tensor in one.tensors if tensor in set(other.tensors)]
+        known = set(other.tensors)
+        tensors = [tensor for tensor in one.tensors if tensor in known]
         steps = sorted(set(one.steps) & set(other.steps))
         if tensors and steps:
             pair = []

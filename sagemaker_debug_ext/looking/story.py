@@ -230,6 +230,7 @@ class Parting:
         step: The first of three saved steps at which a value is more than twice that of the other; None if they do not
             part.
         tensor: The tensor whose value parts first.
+        label: Its label.
         measure: The measure, in words.
         num_compared: Number of tensors that were compared.
     """
@@ -238,6 +239,7 @@ class Parting:
     second: int
     step: int | None
     tensor: str
+    label: str
     measure: str
     num_compared: int
 

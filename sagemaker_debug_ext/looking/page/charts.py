@@ -197,7 +197,7 @@ def step_axis(x: Scale, bottom: float, along: str = "step") -> Child:
     ticks = [tick for tick in x.ticks(6) if tick == int(tick)]
     return [
         element("line", x1=x.begin, x2=x.end, y1=bottom, y2=bottom, class_="axis"),
-        element("text", along, x=x.begin - 26, y=bottom + 17, text_anchor="end"),
+        element("text", along, x=x.begin - 26, y=bottom + 17, text_anchor="end", class_="kind"),
         element(
             "g",
             [

@@ -51,7 +51,7 @@ def parting_sentence(parting: Parting) -> str:
             if parting.num_compared
             else f"{second} and {first} share no tensor to compare."
         )
-    place = f"{parting.measure} of {shortened(parting.tensor)}"
+    place = f"{parting.measure} of {shortened(parting.label)}"
     return f"{second} leaves {first} at step {as_step(parting.step)}, first in {place}."
 
 

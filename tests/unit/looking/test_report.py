@@ -280,7 +280,7 @@ def test_story_when_two_trials_part_then_the_step_and_the_tensor(tmp_path):
     first = create_trial(write_job(tmp_path / "a"))
     second = create_trial(write_job(tmp_path / "b", fault=lambda s, n, g: g * 9 if s >= 17 and n == LAYERS[4] else g))
     (parting,) = tell_story([first, second], [None, None]).partings
-    assert (parting.step, parting.tensor) == (17, f"gradient/{LAYERS[4]}")
+    assert (parting.step, parting.tensor, parting.label) == (17, f"gradient/{LAYERS[4]}", "layer4.weight")
     (same,) = tell_story([first, first], [None, None]).partings
     assert same.step is None
     assert same.num_compared == len(LAYERS)
