@@ -224,7 +224,9 @@ def _grid_lines(
     """Return rows of a measure over the steps, with the steps below."""
     coloring = coloring_for(grid, finding)
     cells = pool_grid(grid, coloring.scale, max(height - 2, 1), 640, coloring.healthy)
-    against = {"others": ", against other layers", "share": ""}.get(coloring.scale, ", against its own usual")
+    against = {"others": ", against other layers", "share": "", "change": ", change"}.get(
+        coloring.scale, ", against usual"
+    )
     keys = {"share": "▒ ½", "change": "▒ +¼"}.get(coloring.scale, "▒ ×8")
     lines = [
         line_of(Span(f"{grid.measure.title} by layer{against}", "bold"), Span(f"  ✖ NaN  {keys}  · usual", "quiet"))
