@@ -113,28 +113,34 @@ def first_paint_ms(page):
 # --- reports ---------------------------------------------------------------------------------------------------------
 
 
-def made_material(folder, num_layers, num_steps, num_points):
+def made_material(folder, num_layers, num_steps, num_points, measures=("gradient_norm",)):
     """Return material of noise, of which no hook could write so much in the time of a benchmark."""
     write_steps(folder, 1, range(1))
     shift = 7  # rows overlap in memory
     noise = np.exp(0.3 * np.random.RandomState(0).standard_normal(shift * num_layers + num_steps)).astype("f4")
     values = np.lib.stride_tricks.sliding_window_view(noise, num_steps)[: shift * num_layers : shift]
     names, steps = names_of(num_layers), tuple(range(num_steps))
-    grid = LayerGrid(MEASURES["gradient_norm"], names, steps, values, np.broadcast_to(True, values.shape), "made")
+    saved = np.broadcast_to(True, values.shape)
+    of_kind = {"size": values, "share": values / noise.max() if len(measures) > 1 else None}
+    grids = {
+        name: LayerGrid(MEASURES[name], names, steps, of_kind[MEASURES[name].kind], saved, "made") for name in measures
+    }
     course = np.exp(-np.arange(num_points) / num_points) + 0.2 * np.random.RandomState(1).rand(8, num_points)
     labels = ["loss", *(f"metric{number}" for number in range(7))]
     curves = tuple(
         Curve(label, ModeKeys.TRAIN, tuple(range(num_points)), values, label == "loss")
         for label, values in zip(labels, course, strict=True)
     )
-    measures = LayerMeasures({"gradient_norm": grid}, num_steps, num_steps)
     return attrs.evolve(
-        gather(create_trial(str(folder)), None), measures=measures, curves=curves, curve_names=tuple(labels)
+        gather(create_trial(str(folder)), None),
+        measures=LayerMeasures(grids, num_steps, num_steps),
+        curves=curves,
+        curve_names=tuple(labels),
     )
 
 
-def child_report(folder):
-    material = made_material(folder, 10_000, 100_000, 100_000)
+def child_report(folder, num_layers, num_steps, *measures):
+    material = made_material(folder, int(num_layers), int(num_steps), 100_000, measures)
     reset_peak()
     before = peak_mb()
     with Timer() as drawing:
@@ -483,14 +489,19 @@ def training_rows(options):
         yield at_most(f"training: a step {label}, slowest block (ms)", max(times), None)
 
 
-def page_rows(options, kind):
-    for key, (value, target) in run(options, kind).items():
-        yield at_most(f"{kind}: {key}", value, target)
+def page_rows(options, label, *arguments):
+    for key, (value, target) in run(options, *arguments).items():
+        yield at_most(f"{label}: {key}", value, target)
+
+
+def report_rows(options):
+    yield from page_rows(options, "10,000 x 100,000", "report", "10000", "100000", "gradient_norm")
+    yield from page_rows(options, f"{len(MEASURES)} measures of 5,000 x 2,000", "report", "5000", "2000", *MEASURES)
 
 
 PARTS_OF_ALL = {
-    "report": lambda options: page_rows(options, "report"),
-    "tags": lambda options: page_rows(options, "tags"),
+    "report": report_rows,
+    "tags": lambda options: page_rows(options, "tags", "tags"),
     "live": live_rows,
     "hour": hour_rows,
     "catch-up": catch_up_rows,
