@@ -13,9 +13,12 @@ import pytest
 from botocore.client import BaseClient
 from botocore.httpsession import URLLib3Session
 
-from sagemaker_debug_ext import DebuggerHookConfig, Rule, SelfManaged, rule_configs
+from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, SelfManaged, rule_configs
+from sagemaker_debug_ext.catalog import RuleConfig, list_rule_specs
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
 from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger
+from sagemaker_debug_ext.testing.trials import write_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
 from support.permissions import asked_of_key, described, refused_and_unused, statements_of
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
@@ -49,12 +52,12 @@ RULES = [
 ]
 
 
-def environment(place, killed="no", **options):
+def environment(place, killed="no", rules=RULES, hook=HOOK, **options):
     """Return the variables of a job."""
     request = self_managed_request(
         {"OutputDataConfig": {"S3OutputPath": "s3://my-bucket/output"}, "Environment": {"KILLED": killed}},
-        debugger_hook_config=HOOK,
-        rules=RULES,
+        debugger_hook_config=hook,
+        rules=rules,
         self_managed=SelfManaged(place=place, poll_seconds=0.2, **options),
     )
     return request["Environment"]
@@ -85,19 +88,69 @@ def verdicts(bucket, name):
     }
 
 
-def test_resume_when_a_job_was_killed_then_gives_the_results_of_an_undisturbed_watcher(
-    submit, wait_for, bucket, command
+SICK = """
+import collections, os, signal
+import torch
+import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext import modes
+
+torch.manual_seed(0)
+hook = smd.Hook.create_from_json_file()
+linear, nn = torch.nn.Linear, torch.nn
+layers = {"first": linear(4, 8), "relu": nn.ReLU(), "second": linear(8, 8), "tanh": nn.Tanh(), "last": linear(8, 2)}
+model, loss = nn.Sequential(collections.OrderedDict(layers)), nn.CrossEntropyLoss()
+nn.init.constant_(layers["first"].bias, -1e6)  # nothing passes
+hook.register_module(model)
+hook.register_loss(loss)
+optimizer = torch.optim.SGD(model.parameters(), 1.0)
+images, labels = 1000 * torch.rand(32, 4), (torch.arange(32) == 0).long()
+for step in range(40):
+    hook.set_mode(modes.EVAL if step % 8 == 7 else modes.TRAIN)
+    result = loss(model(images * (float("inf") if step == 38 else 1)), labels)
+    if step % 8 != 7:
+        (-result).backward()  # up, and the gradients are never reset
+        optimizer.step()
+if os.environ["KILLED"] == "yes":
+    hook._dispatcher.flush(600)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""A training in which a lot is wrong."""
+PARAMETERS = {
+    "ClassImbalance": {"labels_regex": ".*Loss_input_1", "predictions_regex": ".*Loss_input_0", "argmax": "True"},
+    "Confusion": {"labels": "CrossEntropyLoss_input_1", "predictions": "CrossEntropyLoss_input_0"},
+    "LossNotDecreasing": {"num_steps": "3"},
+    "Overtraining": {"patience_train": "2", "patience_validation": "2"},
+    "AllZero": {"tensor_regex": ".*relu_output"},
+    "SimilarAcrossRuns": {"other_trials": "s3://my-bucket/other"},
+    "TensorVariance": {"tensor_regex": ".*weight", "max_threshold": "1e-9"},
+    "UnchangedTensor": {"tensor_regex": ".*first.weight"},
+}
+
+
+def test_resume_when_a_job_was_killed_then_each_rule_has_the_result_of_an_undisturbed_watcher(
+    submit, wait_for, bucket, command, server, monkeypatch
 ):
     """The trial of a killed job has no end marker; resume writes it."""
-    submit("undisturbed", TRAIN, Environment=environment("container"))
+    for name, value in {**CREDENTIALS, "AWS_ENDPOINT_URL": server.url}.items():
+        monkeypatch.setenv(name, value)
+    write_trial("s3://my-bucket/other", {(ModeKeys.TRAIN, 0): {"CrossEntropyLoss_output_0": 1.0}})
+    specs = list_rule_specs("debugger")
+    settings = {
+        "rules": [Rule.sagemaker(RuleConfig(spec), rule_parameters=PARAMETERS.get(spec.name)) for spec in specs],
+        "hook": DebuggerHookConfig(
+            hook_parameters={"save_interval": "1"},
+            collection_configs=[CollectionConfig("all", {"include_regex": ".*"})],
+        ),
+    }
+    submit("undisturbed", SICK, Environment=environment("container", **settings, drain_seconds=600))
     assert wait_for("undisturbed", "Completed", "Failed")["TrainingJobStatus"] == "Completed"
-    submit("killed", TRAIN, Environment=environment("here", killed="yes"))
+    submit("killed", SICK, Environment=environment("here", killed="yes", **settings))
     assert wait_for("killed", "Completed", "Failed")["TrainingJobStatus"] == "Failed"
-    report = command("resume", "killed")
-    assert report.returncode == 1, report.stderr  # a rule has found an issue
-    assert "VanishingGradient" in report.stdout
-    assert verdicts(bucket, "killed") == verdicts(bucket, "undisturbed")
-    assert verdicts(bucket, "killed")["VanishingGradient"] == ("IssuesFound", 0)
+    assert command("resume", "killed").returncode == 1  # rules have found issues
+    found = verdicts(bucket, "killed")
+    assert found == verdicts(bucket, "undisturbed")
+    assert set(found) == {spec.name for spec in specs}
+    assert [verdict for verdict, _ in found.values()].count("IssuesFound") > 15
 
 
 def test_resume_when_training_did_not_wait_for_the_rules_then_evaluates_the_rest(submit, wait_for, bucket, command):
