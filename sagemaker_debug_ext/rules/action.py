@@ -419,8 +419,10 @@ class Actions:
         def run() -> None:
             try:
                 act(*arguments)
-            except (Exception, SystemExit):  # handlers call AWS or are the caller's, and none may end an evaluation
-                LOG.warning("%s: action %r failed", self.rule_name, name, exc_info=True)
+            except (Exception, SystemExit) as error:  # of AWS or of the caller's handler; none may end an evaluation
+                shows_trace = LOG.isEnabledFor(logging.DEBUG)
+                details = f"{type(error).__name__}: {error}"
+                LOG.warning("%s: action %r failed: %s", self.rule_name, name, details, exc_info=shows_trace)
 
         thread = threading.Thread(target=run, name=f"action-{name}-of-{self.rule_name}", daemon=True)
         thread.start()

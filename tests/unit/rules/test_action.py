@@ -168,9 +168,10 @@ def test_a_function_is_called_with_rule_and_message(monkeypatch):
     ],
 )
 def test_actions_that_cannot_be_carried_out_are_logged(entry, logged, caplog):
-    """And nothing is raised."""
+    """In a sentence, and nothing is raised."""
     Actions(json.dumps(entry), "Rule").invoke()
     assert logged in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.parametrize(
