@@ -6,6 +6,7 @@ Settings that are too large for it travel in an input channel, if the caller can
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
@@ -52,6 +53,8 @@ MAX_TAGS: Final = 50
 
 MAX_LOCATION_LENGTH: Final = 1024
 """Maximum length of an S3 location in a request."""
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,511}")
 
 Upload: TypeAlias = Callable[[str, bytes], object]
 """Writes the file of a channel, given the S3 location of the channel and the content of the file."""
@@ -251,8 +254,9 @@ def self_managed_request(
         _check_location("CheckpointConfig.S3Uri", checkpoints["S3Uri"], problems)
     if options.tag:
         changed["Tags"] = tags_of(request)
-        if len(changed["Tags"]) > MAX_TAGS:
-            problems.add("Tags", f"must have at most {MAX_TAGS} items, one of them {TAG['Key']!r}")
+        num_tags = len(changed["Tags"])
+        if num_tags > MAX_TAGS:
+            problems.add("Tags", f"must have at most {MAX_TAGS} items, one of them {TAG['Key']!r} (got {num_tags})")
     if carried.location is not None:
         _check_channels(request, problems)
         _check_location("InputDataConfig", f"{carried.location}/", problems)
@@ -333,6 +337,12 @@ def _check_environment(environment: Mapping[str, Any], problems: Problems, limit
             "job spec); pass some of them as hyperparameters",
         )
     for name, value in environment.items():
+        if _NAME.fullmatch(name) is None:
+            problems.add(
+                "Environment",
+                f"names must have at most 512 letters, digits and _, no digit first (got {len(name)} characters, "
+                f"{name[:60]!r})",
+            )
         if isinstance(value, str) and len(value) > MAX_VALUE_LENGTH:
             problems.add(f"Environment.{name}", f"must have at most {MAX_VALUE_LENGTH} characters (got {len(value)})")
 

@@ -50,6 +50,15 @@ def variables(number):
             submit({"Environment": variables(47)}, max_entries=MAX_TUNING_ENTRIES),
             r"Environment: must have at most 48 entries \(got 49",
         ),
+        (
+            submit({"Environment": {"V" * 513: ""}}),
+            r"Environment: names must have at most 512 letters, digits and _, .*\(got 513 characters, 'VVV",
+        ),
+        (submit({"Environment": {"a-b": ""}}), r"Environment: names must have .*\(got 3 characters, 'a-b'\)"),
+        (
+            submit({"Tags": [{"Key": str(number)} for number in range(50)]}, self_managed=SelfManaged(tag=True)),
+            r"Tags: must have at most 50 items, one of them 'sagemaker-debug-ext' \(got 51\)",
+        ),
         (submit({"Environment": {"V": "x" * 513}}), r"Environment.V: must have at most 512 characters \(got 513\)"),
         (
             submit({}, debugger_hook_config=LARGE),
@@ -84,7 +93,8 @@ def test_limit_when_exceeded_then_is_refused(make, message):
     [
         submit({"Environment": variables(98)}),
         submit({"Environment": variables(46)}, max_entries=MAX_TUNING_ENTRIES),
-        submit({"Environment": {"V": "x" * 512}}),
+        submit({"Environment": {"V": "x" * 512, "_" + "v" * 511: ""}}),
+        submit({"Tags": [{"Key": str(number)} for number in range(49)]}, self_managed=SelfManaged(tag=True)),
         submit({"InputDataConfig": CHANNELS[1:]}, debugger_hook_config=LARGE, upload=lambda *_: None),
         submit({"InputDataConfig": CHANNELS}),
         watch(environment=variables(100)),
