@@ -33,6 +33,8 @@ _NUMBERS_AT_ONCE: Final = 320_000
 _BYTES_AT_ONCE: Final = 64 << 20
 """Limit of the values in memory at a time, except for the values of one tensor at one step."""
 
+_NUMBERS_IN_CACHE: Final = 1 << 16
+"""Number of values that are measured together, so that they are read from memory once."""
 
 _MEASURES: Final = {
     "gradients": {"size": "gradient_norm", "non_finite": "gradient_non_finite"},
@@ -270,9 +272,7 @@ class _Table:
         self._is_folded = True
 
     def _put(self, statistic: str, rows: Any, columns: Any, values: Any) -> None:
-        """Write numbers of tensors, if the group has a measure for them; finite ones stay finite."""
-        if statistic not in _MEASURES[self._group]:
-            return
+        """Write numbers of tensors; finite ones stay finite."""
         table = self._tables.get(statistic)
         if table is None:
             table = self._tables[statistic] = np.full(self._shape, np.nan, np.float32)
@@ -343,9 +343,11 @@ class _Table:
             except (OSError, DebugExtError):  # noted as a problem of the trial, which the page lists
                 continue
             for name, values in found.items():
-                for _, same in itertools.groupby(sorted(values.items()), key=lambda item: item[1].shape):
-                    at, arrays = zip(*same, strict=True)
-                    yield _Values(name, list(at), np.stack(arrays))
+                for (size,), same in itertools.groupby(sorted(values.items()), key=lambda item: item[1].shape):
+                    alike, at_once = list(same), max(_NUMBERS_IN_CACHE // size, 1)
+                    for begin in range(0, len(alike), at_once):
+                        at, arrays = zip(*alike[begin : begin + at_once], strict=True)
+                        yield _Values(name, list(at), np.stack(arrays))
 
     def _read_alone(self, name: str, step: int) -> npt.NDArray[Any] | None:
         try:
@@ -379,12 +381,19 @@ class _Table:
         columns = [self._column[step] for step in values.steps]
         stored = values.numbers
         numbers = stored.astype(np.float64, copy=False)
+        measures = _MEASURES[self._group]
         with np.errstate(all="ignore"):
-            self._put("size", row, columns, self._sizes(numbers))
+            sizes = self._sizes(numbers)
+            self._put("size", row, columns, sizes)
             self._saved[row, columns] = True
-            self._put("zeros", row, columns, (stored == 0).mean(axis=1))
-            self._put("non_finite", row, columns, 1 - np.isfinite(numbers).mean(axis=1))
-            if self._group == "weights":
+            if "zeros" in measures:
+                self._put("zeros", row, columns, (stored == 0).mean(axis=1))
+            if "non_finite" in measures:
+                shares = np.zeros(len(sizes))
+                unsure = ~np.isfinite(sizes)  # a value that is not finite makes the size so
+                shares[unsure] = 1 - np.isfinite(numbers[unsure]).mean(axis=1)
+                self._put("non_finite", row, columns, shares)
+            if "change" in measures:
                 before = previous.get(values.name)
                 if before is not None and len(before) == numbers.shape[1]:
                     numbers, columns = np.vstack([before, numbers]), [columns[0] - 1, *columns]

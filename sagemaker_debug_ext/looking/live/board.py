@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 _LONGEST_PAUSE_SECONDS: Final = 5.0
-_FIRST_READING_SECONDS: Final = 0.25
-_READING_SECONDS: Final = 1.0
+_READING_SECONDS: Final = 0.25
 """Time for reading steps before what was read so far is shown; the first picture comes soon, and may be coarse."""
+
+_REST: Final = 3.0
+"""Pause after a look at a running job, as a multiple of its processor time: it takes a quarter of a core at most."""
 
 _RATE_STEPS: Final = 20
 _MAX_COLUMNS: Final = 1024
@@ -93,8 +95,7 @@ class _Follower:
             is_behind = self.material is not None and self.num_unread > 0
             if seen == self._seen_news and not is_behind and not has_news:
                 return False
-            seconds = _FIRST_READING_SECONDS if self.material is None else _READING_SECONDS
-            self.material = self._reader.read(verdict, seconds)
+            self.material = self._reader.read(verdict, _READING_SECONDS)
         except (OSError, DebugExtError) as error:
             trouble = f"{self.trial.path} cannot be read any more: {error}"
             has_changed, self.trouble = trouble != self.trouble, trouble
@@ -144,14 +145,10 @@ class Board:
     Args:
         trials: The trials.
         choice: The rules; None for none.
-        clock: Returns the time in seconds.
     """
 
-    def __init__(
-        self, trials: Sequence[Trial], choice: RuleChoice | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, trials: Sequence[Trial], choice: RuleChoice | None) -> None:
         self._followers = [_Follower(trial) for trial in trials]
-        self._clock = clock
         self._changed = threading.Condition()
         self._version = 0
         self._snapshot: Snapshot | None = None
@@ -243,7 +240,7 @@ class Board:
         is_remote = "://" in follower.trial.path
         poll_seconds = DEFAULT_REMOTE_POLL_SECONDS if is_remote else DEFAULT_POLL_SECONDS
         while not self._stopping.is_set():
-            began = self._clock()
+            began = time.thread_time()
             has_news = woken.is_set()
             woken.clear()
             rules_have_ended = self._rule_process is None or self._rule_process.has_ended(number)
@@ -251,7 +248,8 @@ class Board:
             if follower.look(verdict, has_news) and self._is_known():
                 self._publish()
             self._is_done[number] = rules_have_ended and follower.has_read_all()
-            self._stopping.wait(min(self._clock() - began, _LONGEST_PAUSE_SECONDS))
+            if not follower.trial.loaded_all_steps:
+                self._stopping.wait(min(_REST * (time.thread_time() - began), _LONGEST_PAUSE_SECONDS))
             woken.wait(poll_seconds)
 
     def _is_known(self) -> bool:
