@@ -107,14 +107,14 @@ class MaterialReader:
 
     Args:
         trial: The trial.
-        max_columns: Limit of the columns of layers; see `MeasureReader`.
+        max_columns: Limit of the columns of layers and of workers; see `MeasureReader` and `RankReader`.
     """
 
     def __init__(self, trial: Trial, max_columns: int | None = None) -> None:
         self.trial = trial
         self._measures = MeasureReader(trial, max_columns=max_columns)
         self._curves = CurveReader(trial, MAX_CURVES)
-        self._ranks = RankReader(trial)
+        self._ranks = RankReader(trial, max_columns)
         self._collections = _CollectionReader(trial)
 
     def read(self, verdict: Verdict | None, seconds: float) -> Material:

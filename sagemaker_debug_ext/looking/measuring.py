@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -50,7 +51,7 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 _LEAST_ROOM: Final = 64
 """Number of steps for which a table gets room at least when it grows."""
 
-_LAST_COLUMNS: Final = 16
+LAST_COLUMNS: Final = 16
 """Number of the latest steps that stay columns of their own, because the next steps are compared with them."""
 
 
@@ -140,6 +141,11 @@ class MeasureReader:
                 table.fold(self._max_columns)
         return True
 
+    def forget_before(self, step: int) -> None:
+        """Forget what was read at earlier steps; they are not read again. All steps must have been read."""
+        for table in self._tables:
+            table.forget_before(step)
+
     def measures(self) -> LayerMeasures:
         """Return the measures so far."""
         grids = {grid.measure.name: grid for table in self._tables for grid in table.grids()}
@@ -168,6 +174,13 @@ def spread(steps: Sequence[int], first: set[int], size: int) -> Iterator[list[in
     ordered = list(order)
     for begin in range(0, len(ordered), size):
         yield sorted(ordered[begin : begin + size])
+
+
+def shared_columns(steps: npt.NDArray[np.int64], begin: int, end: int, max_columns: int) -> npt.NDArray[np.intp]:
+    """Return the first place of each column if those from `begin` to `end` share half as many as `max_columns`."""
+    buckets = (steps[begin:end] - steps[begin]) * (max_columns // 2) // (steps[end] - steps[begin])
+    firsts = begin + np.flatnonzero(np.diff(buckets, prepend=-1))
+    return np.concatenate([np.arange(begin), firsts, np.arange(end, len(steps))])
 
 
 class _Table:
@@ -226,7 +239,7 @@ class _Table:
             self._take_reductions(wanted)
         if self._group == "weights":  # the change of a weight needs its value at the step before
             before = self.steps[np.maximum(np.searchsorted(self.steps, wanted) - 1, 0)]
-            wanted = sorted({*wanted, *before.tolist()})
+            wanted = sorted({*wanted, *filter(self._column.__contains__, before.tolist())})
         previous: dict[str, npt.NDArray[Any]] = {}
         for values in self._read_values(wanted):
             self._take_values(values, previous)
@@ -252,12 +265,8 @@ class _Table:
         count = len(self._column_steps)
         if count <= max_columns:
             return
-        begin, end = MOST_START, count - _LAST_COLUMNS
         steps = np.array(self._column_steps)
-        buckets = (steps[begin:end] - steps[begin]) * (max_columns // 2) // (steps[end] - steps[begin])
-        starts = np.concatenate(
-            [np.arange(begin), begin + np.flatnonzero(np.diff(buckets, prepend=-1)), np.arange(end, count)]
-        )
+        starts = shared_columns(steps, MOST_START, count - LAST_COLUMNS, max_columns)
         saved = self._saved[:, :count]
         for statistic, table in self._tables.items():
             values = table[:, :count]
@@ -270,6 +279,15 @@ class _Table:
         self._column_steps = steps[starts].tolist()
         self._column = {step: column for column, step in enumerate(self._column_steps)}
         self._is_folded = True
+
+    def forget_before(self, step: int) -> None:
+        """Forget the columns of earlier steps; all steps must have been read."""
+        begin, count = bisect_left(self._column_steps, step), len(self._column_steps)
+        self._saved = self._saved[:, begin:count].copy()
+        self._tables = {statistic: table[:, begin:count].copy() for statistic, table in self._tables.items()}
+        self._shape = self._saved.shape
+        self._column_steps = self._column_steps[begin:]
+        self._column = {step: column for column, step in enumerate(self._column_steps)}
 
     def _put(self, statistic: str, rows: Any, columns: Any, values: Any) -> None:
         """Write numbers of tensors; finite ones stay finite."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.looking.measures import Flags, Floats, LayerGrid
-from sagemaker_debug_ext.looking.measuring import MeasureReader
+from sagemaker_debug_ext.looking.measures import MEASURES, Flags, Floats, LayerGrid
+from sagemaker_debug_ext.looking.measuring import LAST_COLUMNS, MeasureReader, shared_columns
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -29,6 +30,7 @@ class RankDeviations:
         saved: ``(workers, steps)``: where a worker saved anything that was compared.
         tensors: The tensor with the largest deviation, by worker.
         last_steps: Last step of each worker.
+        is_pooled: Whether some steps stand for those up to the next one, with the largest deviation.
     """
 
     measure: str
@@ -38,6 +40,24 @@ class RankDeviations:
     saved: Flags
     tensors: tuple[str, ...]
     last_steps: tuple[int, ...]
+
+    def until(self, count: int) -> RankDeviations:
+        """Return the deviations at the first steps."""
+        return attrs.evolve(
+            self, steps=self.steps[:count], octaves=self.octaves[:, :count], saved=self.saved[:, :count]
+        )
+
+    def pooled(self, max_columns: int) -> RankDeviations:
+        """Return fewer steps, the older ones with the largest deviation up to the next, if there are too many."""
+        if len(self.steps) <= max_columns:
+            return self
+        starts = shared_columns(np.array(self.steps), 0, len(self.steps) - LAST_COLUMNS, max_columns)
+        return attrs.evolve(
+            self,
+            steps=tuple(self.steps[place] for place in starts.tolist()),
+            octaves=np.maximum.reduceat(self.octaves, starts, axis=1),
+            saved=np.logical_or.reduceat(self.saved, starts, axis=1),
+        )
 
 
 def last_steps(trial: Trial) -> dict[str, int]:
@@ -51,11 +71,15 @@ class RankReader:
 
     Args:
         trial: The trial.
+        max_columns: Number of steps from which on older steps share columns, which keep the largest deviations; layers
+            of steps that all workers have are then forgotten. None for no limit.
     """
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: Trial, max_columns: int | None = None) -> None:
         self._trial = trial
+        self._max_columns = max_columns
         self._readers: dict[str, MeasureReader] = {}
+        self._past: RankDeviations | None = None
 
     def read(self, seconds: float) -> RankDeviations | None:
         """Return how far workers are apart; None if none of their layers can be compared.
@@ -70,12 +94,56 @@ class RankReader:
         for worker in list(ends)[:MAX_WORKERS]:
             reader = self._readers.setdefault(worker, MeasureReader(self._trial, worker))
             reader.read((), seconds / len(ends))
-            measured[worker] = reader.measures().grids
+            measured[worker] = reader.measures()
+        past = self._past
         for name in _MEASURES:
-            grids = {worker: grids[name] for worker, grids in measured.items() if name in grids}
-            if len(grids) > 1:
-                return _compare(grids, ends)
-        return None
+            grids = {worker: of_worker.grids[name] for worker, of_worker in measured.items() if name in of_worker.grids}
+            is_shown = past is None or MEASURES[name].title == past.measure
+            if not is_shown or len(grids) < (2 if past is None else 1):  # the last worker goes on alone
+                continue
+            recent = _compare(grids, ends)
+            found = _join(past, recent)
+            if self._max_columns is not None and all(of.num_read == of.num_steps for of in measured.values()):
+                found = found.pooled(self._max_columns)
+                self._forget(found, min(LAST_COLUMNS, len(recent.steps)))
+            return found
+        return past
+
+    def _forget(self, found: RankDeviations, num_kept: int) -> None:
+        """Remember deviations, except for the last steps, in place of the layers that they are of."""
+        if len(found.steps) > num_kept:
+            self._past = found.until(len(found.steps) - num_kept)
+            for reader in self._readers.values():
+                reader.forget_before(found.steps[-num_kept])
+
+
+def _join(past: RankDeviations | None, recent: RankDeviations) -> RankDeviations:
+    """Return earlier and later deviations together; the later ones alone if layers were read anew."""
+    if past is None or recent.steps[0] <= past.steps[-1]:
+        return recent
+    last = dict(zip((*past.workers, *recent.workers), (*past.last_steps, *recent.last_steps), strict=True))
+    workers = sorted(last)
+    parts = [_of_workers(part, workers) for part in (past, recent)]
+    loudest = np.argmax([octaves.max(axis=1) for octaves, _, _ in parts], axis=0)
+    return RankDeviations(
+        measure=recent.measure,
+        workers=tuple(workers),
+        steps=past.steps + recent.steps,
+        octaves=np.hstack([octaves for octaves, _, _ in parts]),
+        saved=np.hstack([saved for _, saved, _ in parts]),
+        tensors=tuple(parts[part][2][number] for number, part in enumerate(loudest.tolist())),
+        last_steps=tuple(last[worker] for worker in workers),
+    )
+
+
+def _of_workers(found: RankDeviations, workers: Sequence[str]) -> tuple[Floats, Flags, list[str]]:
+    """Return deviations, where they were saved, and the tensors, of some workers, whether compared or not."""
+    octaves = np.zeros((len(workers), len(found.steps)), found.octaves.dtype)
+    saved = np.zeros(octaves.shape, np.bool_)
+    rows = [workers.index(worker) for worker in found.workers]
+    octaves[rows], saved[rows] = found.octaves, found.saved
+    tensors = dict(zip(found.workers, found.tensors, strict=True))
+    return octaves, saved, [tensors.get(worker, "") for worker in workers]
 
 
 def _compare(grids: dict[str, LayerGrid], ends: dict[str, int]) -> RankDeviations:
