@@ -80,7 +80,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._last_params: Any = None
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
         self._has_told: set[str] = set()
-        self._has_new_form = False
+        self._is_undescribed = False
         self._is_fitted = False
         self._described_loops: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._loop_calls: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
@@ -218,12 +218,13 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._batch = self._batches[phase] = -1
         self._forget_names()
         if phase is Phase.TRAIN:
-            self._is_fitted = True
-            self._describe_program(model)
+            self._is_fitted = self._is_undescribed = True
         if not self._can_record():
             self._warn_about("the steps are compiled by PyTorch")
         if backend_name() == "jax":
             self._warn_about("the back end is JAX, whose steps are out of reach")
+            if self._is_undescribed:
+                self._describe_program(model)
             return
         function = self._functions.get((id(model), phase))
         if function is None:
@@ -249,6 +250,8 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         )
 
     def _describe_program(self, model: Any) -> None:
+        """Describe a model that trains, after its first step has built it and shown the form of its batches."""
+        self._is_undescribed = False
         with never_into_script(_not_described):
             plain = without_wrapper(model)
             names = {id(layer): name for name, layer in layers_of(plain)}
@@ -288,7 +291,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             form = BatchForm(of_inputs, of_labels, is_weighted=weights is not None)
             if self._forms.get(model) != form:
                 self._forms[model] = form
-                self._has_new_form = True
+                self._is_undescribed = True
 
     def _turn_to(self, model: Any) -> None:
         """Continue with a model after a callback has run another model."""
@@ -323,8 +326,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     @fail_safe
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save the due tensors of a finished step."""
-        if self._has_new_form:
-            self._has_new_form = False
+        if self._is_undescribed and phase is Phase.TRAIN:
             self._describe_program(self.model)
         try:
             if self._lifecycle.is_active():

@@ -115,8 +115,12 @@ def keras_program(
 
 def _layer(layer: Any, names: dict[int, str], is_training: bool | None = None) -> LayerRecord:
     try:
-        shape = layer.output.shape
-    except (AttributeError, ValueError):  # not built, or called more than once
+        if isinstance(layer, keras.Model):
+            output = layer.output
+        else:  # without the property, whose message for a layer that is not built is slow
+            (output,) = layer._inbound_nodes[0].output_tensors  # noqa: SLF001
+        shape = output.shape
+    except (AttributeError, IndexError, ValueError):  # not built, or it has several outputs
         shape = ()
     units = shape[-1] if shape else None
     return LayerRecord(
