@@ -27,6 +27,8 @@ def write_json(value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (str, int)):  # first, because almost all values are
+        return value
     if hasattr(value, "tolist"):  # arrays and scalars of NumPy
         return _plain(value.tolist())
     if isinstance(value, Mapping):
@@ -35,9 +37,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, float):
         return json_number(value)
-    if isinstance(value, complex):
-        return [_plain(value.real), _plain(value.imag)]
-    return value
+    return _plain([value.real, value.imag]) if isinstance(value, complex) else value
 
 
 def format_cell(value: Any) -> str:

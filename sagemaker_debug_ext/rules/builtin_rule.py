@@ -298,8 +298,11 @@ class TensorRule(BuiltinRule):
         self.measurements = {}
 
     def _measure_all(self, view: StepView) -> Mapping[str, Measurement]:
-        measured = {name: self.measure(view, name) for name in view.selected(self.selection) if self._is_mine(name)}
-        return {name: measurement for name, measurement in measured.items() if measurement is not None}
+        return {
+            name: measurement
+            for name in view.selected(self.selection)
+            if self._is_mine(name) and (measurement := self.measure(view, name)) is not None
+        }
 
 
 @functools.cache

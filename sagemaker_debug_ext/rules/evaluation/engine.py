@@ -62,6 +62,7 @@ class _Run:
         self._status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
         self._num_steps = 0
         self._num_skipped = 0
+        self._num_issues = 0
         self._last_step: int | None = None
         self._modified_at = self._status.modified_at
         self._stop_on_first_issue = stop_on_first_issue
@@ -78,6 +79,7 @@ class _Run:
         with self._status_lock:
             return attrs.evolve(
                 self._status,
+                num_issues=self._num_issues,
                 num_steps=self._num_steps,
                 num_skipped=self._num_skipped,
                 last_step=self._last_step,
@@ -170,7 +172,8 @@ class _Run:
             details = condition_met_details(self.rule.rule_name, step)
             self._update(status="IssuesFound", details=details, first_issue_step=step)
         self.rule.actions.invoke(issues[0].message)
-        self._update(num_issues=self._status.num_issues + len(issues))
+        self._num_issues += len(issues)
+        self._modified_at = self._clock()
         named = [attrs.evolve(issue, rule=self._status.name) for issue in issues]
         if self._result_folder is not None:
             self._kept_issues += named[: MAX_KEPT_ISSUES - len(self._kept_issues)]

@@ -7,7 +7,7 @@ import collections
 import math
 import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -113,8 +113,12 @@ def as_loss(value: Array | None, trial: Trial) -> float | None:
     return float(to_float64(value).mean())
 
 
-def loss_values(view: StepView, selection: Selection) -> dict[str, float]:
+def loss_values(view: StepView, selection: Selection) -> Mapping[str, float]:
     """Return the selected losses of a step, by name."""
+    return view.once(_loss_values, selection)
+
+
+def _loss_values(view: StepView, selection: Selection) -> Mapping[str, float]:
     return {name: loss for name in view.selected(selection) if (loss := loss_at(view, name)) is not None}
 
 

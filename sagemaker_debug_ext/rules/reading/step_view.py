@@ -6,7 +6,7 @@ import bisect
 import functools
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -198,9 +198,25 @@ class StepView:
                     found.setdefault(stored[group.name], {})[key] = _first_number(array)
         self._reductions.update((name, saved) for name, saved in found.items() if name not in unreadable)
 
+    def workers(self, name: str) -> list[str]:
+        """Return the workers that saved the tensor at the step, sorted.
+
+        Raises:
+            TensorUnavailable: The tensor was never saved.
+            TensorUnavailableForStep: It was not saved at this step.
+        """
+        found = [worker for worker, names in self._names_by_worker if name in names]
+        return found or self.trial.tensor(name).workers(self.step)
+
     def default_worker(self, name: str) -> str:
-        """Return the worker whose value of the tensor is read."""
-        return min(self.trial.tensor(name).workers(self.step))
+        """Return the worker whose value of the tensor is read; raises as `workers` does."""
+        return self.workers(name)[0]
+
+    @functools.cached_property
+    def _names_by_worker(self) -> list[tuple[str, Container[str]]]:
+        reader = self.trial.index_reader
+        with reader.lock:
+            return [(file.worker, file.layout.slots) for file in reader.index.files_at(self.step, ModeKeys.GLOBAL)]
 
 
 class StepReader:

@@ -187,8 +187,7 @@ class DuplicateBatches(TensorRule):
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:
     """Return whether another worker saved the same batch."""
     tensor = view.trial.tensor(name)
-    workers = tensor.workers(view.step)
     try:
-        return any(digest(tensor.value(view.step, worker=worker)) == found for worker in workers[1:])
+        return any(digest(tensor.value(view.step, worker=worker)) == found for worker in view.workers(name)[1:])
     except TensorUnavailableForStep:  # this worker saved only reductions
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import numpy as np
@@ -24,6 +24,9 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
 
 DROPOUT: Final = Selection(roles=(Role.DROPOUT_OUTPUT,))
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
@@ -49,6 +52,21 @@ def size(output: Array) -> float | None:
 def differs(batch: Array) -> bool:
     """Return whether any sample of a batch differs from the first."""
     return batch.ndim > 0 and bool(np.any(batch != batch[:1]))
+
+
+def _bias_beside(trial: Trial, names: tuple[str, ...], output: str) -> str | None:
+    """Return the bias that the layer of an output adds; None if it has none or several."""
+    scheme = naming_scheme_of(trial)
+    weights = [parameter for parameter in scheme.parameters_beside(output, names) if not scheme.is_gradient(parameter)]
+    biases = [bias for weight in weights if (bias := scheme.bias_of(weight)) != weight and bias in names]
+    return biases[0] if len(biases) == 1 else None
+
+
+def _has_parts(_: Trial, names: tuple[str, ...], output: str) -> bool:
+    """Return whether the layer of an output contains others."""
+    layer = re.escape(re.sub(r"[_/](output_\d+|outputs(_\d+)?)$", "", output))
+    within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")
+    return any(map(within.search, names))
 
 
 class ActivationCollapse(TensorRule):
@@ -134,7 +152,8 @@ class ActivationCollapse(TensorRule):
             return measured
         axis = -1 if scheme.has_channels_last(name) else 1
         for candidate in (name, *(other for other in view.selected(self.selection) if other != name)):
-            bias = self._bias_of(view, candidate)
+            bias_name = view.of_names(_bias_beside, candidate)
+            bias = None if bias_name is None else value_before_update(view, bias_name)
             if bias is None or bias.ndim != 1 or output.shape[axis] != len(bias):
                 continue
             value = view.value(candidate)
@@ -142,16 +161,6 @@ class ActivationCollapse(TensorRule):
                 found = variation(to_float64(np.moveaxis(output, axis, -1)) - to_float64(bias))
                 return measured if found is None else found
         return measured
-
-    @staticmethod
-    def _bias_of(view: StepView, output: str) -> Array | None:
-        scheme = naming_scheme_of(view.trial)
-        beside = parameters_beside(view, output)
-        weights = [parameter for parameter in beside if not scheme.is_gradient(parameter)]
-        biases = [
-            bias for weight in weights if (bias := scheme.bias_of(weight)) != weight and bias in view.tensor_names
-        ]
-        return value_before_update(view, biases[0]) if len(biases) == 1 else None
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue, which names the place where outputs became equal."""
@@ -195,11 +204,9 @@ class ActivationCollapse(TensorRule):
         given = scheme.input_of(name)
         if given not in view.tensor_names or name in view.selected(DROPOUT) or ATTENTION.search(name):
             return False
-        layer = re.escape(re.sub(r"[_/](output_\d+|outputs(_\d+)?)$", "", name))
-        within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")  # of a layer that contains others
-        if any(within.search(tensor) for tensor in view.tensor_names):
+        if view.of_names(_has_parts, name) or parameters_beside(view, name):
             return False
-        return not parameters_beside(view, name) and self._varies(view, given)
+        return self._varies(view, given)
 
     def _varies(self, view: StepView, name: str) -> bool:
         measured = view.statistic(name, variation) if name in view.tensor_names else None

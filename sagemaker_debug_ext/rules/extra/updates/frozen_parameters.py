@@ -113,6 +113,14 @@ def _has_gradients(view: StepView) -> bool:
     return any(map(naming_scheme_of(view.trial).is_gradient, view.tensor_names))
 
 
+def _nothing_learns(view: StepView) -> bool:
+    """Return whether all gradients are 0, although the loss leaves something to learn."""
+    is_gradient = naming_scheme_of(view.trial).is_gradient
+    return any(loss_values(view, LOSSES).values()) and not any(
+        view.statistic(name, any_non_zero) for name in view.tensor_names if is_gradient(name)
+    )
+
+
 def _have_gradients_come(view: StepView) -> bool:
     """Return whether any gradient was saved at any step."""
     return any(map(naming_scheme_of(view.trial).is_gradient, view.trial.tensor_names()))
@@ -253,17 +261,10 @@ class FrozenParameters(TensorRule):
         if gradient is not None:
             if view.statistic(gradient, any_non_zero):
                 return HAS_GRADIENT
-            if self._nothing_learns(view):
+            if view.once(_nothing_learns):
                 return ALL_ZERO
             return NOTHING_BEFORE if RECURRENT.search(name) else ZERO_GRADIENT
         return NO_GRADIENT if view.once(_has_gradients) else "gradients were not saved"
-
-    @staticmethod
-    def _nothing_learns(view: StepView) -> bool:
-        """Return whether all gradients are 0, although the loss leaves something to learn."""
-        gradients = [name for name in view.tensor_names if naming_scheme_of(view.trial).is_gradient(name)]
-        losses = loss_values(view, LOSSES).values()
-        return any(losses) and not any(view.statistic(name, any_non_zero) for name in gradients)
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue, unless the unchanged parameters are a tiny part of the model or frozen on purpose."""

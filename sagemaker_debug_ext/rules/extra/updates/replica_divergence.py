@@ -70,11 +70,11 @@ class ReplicaDivergence(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the largest distance of a worker from the first."""
-        tensor = view.trial.tensor(name)
-        workers = tensor.workers(view.step)
+        workers = view.workers(name)
         first = view.value(name) if len(workers) > 1 else None
         if first is None:
             return None
+        tensor = view.trial.tensor(name)
         others = ((worker, _value(tensor, view.step, worker)) for worker in workers[1:])
         apart = {worker: distance(first, value) for worker, value in others if value is not None}
         if not apart:
