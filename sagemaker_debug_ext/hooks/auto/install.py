@@ -86,8 +86,8 @@ def _tell_if_nothing_trained(pid: int) -> None:
         reason = f"the script imported none of {', '.join(_INSTALLERS)}"
     LOG.warning(
         "no training step was captured: %s. Capture sees the fit and train_on_batch of Keras, gradient tapes of "
-        "TensorFlow, modules of PyTorch that are called with gradients, and xgboost.train; in other loops, create a "
-        "hook and register the model with it",
+        "TensorFlow, modules and tensors of PyTorch that a backward pass reaches, and xgboost.train; in other loops, "
+        "create a hook and register the model with it",
         reason,
     )
 

@@ -27,6 +27,7 @@ from torch.utils.hooks import RemovableHandle
 from sagemaker_debug_ext._s3_urls import SCHEME
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.auto.bare_loops import BareLoop
 from sagemaker_debug_ext.hooks.auto.gradient_resets import GradientResets
 from sagemaker_debug_ext.hooks.auto.observed_modes import ObservedModes
 from sagemaker_debug_ext.hooks.auto.pytorch_functions import wrap_dropout, wrap_losses
@@ -62,6 +63,7 @@ class AutoHook(Hook):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._modes = ObservedModes()
         self._resets = GradientResets()
+        self._bare_loop: BareLoop | None = None
         self._last_shape: tuple[int, ...] = ()
         self._num_looks = 0
         super().__init__(*args, detect_losses=True, **kwargs)
@@ -160,6 +162,9 @@ class AutoHook(Hook):
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
         if current_backward() == NO_BACKWARD:
+            data = None if self._bare_loop is None else self._bare_loop.data_of(tensors)
+            if self._bare_loop is not None and data is not None:
+                self._begin_bare_step(self._bare_loop.model, data)
             self._modes.note_backward(tensors)
             self._resets.note_backward(reads_values=self.records_functions and bool(self._current_plan()))
             if self._num_looks < _NUM_LOOKS:
@@ -180,6 +185,27 @@ class AutoHook(Hook):
     def _on_backward_done(self) -> None:
         self._resets.note_backward_done()
 
+    def follow(self, loop: BareLoop, data: tuple[torch.Tensor, ...], tensors: Iterable[Any]) -> None:
+        """Capture a loop that trains tensors of the script itself, until a model runs.
+
+        Args:
+            loop: The loop.
+            data: The data of its first step.
+            tensors: What the backward pass of this step starts from.
+        """
+        self.register_module(loop.model)
+        self._begin_bare_step(loop.model, data)
+        self._on_backward(tensors)
+        self._bare_loop = loop
+
+    def _begin_bare_step(self, model: nn.Module, data: tuple[torch.Tensor, ...]) -> None:
+        """Begin a step of a loop without a module, whose backward pass is starting."""
+        self._program.note_inputs(model, data)
+        self._last_shape = (len(data[0]),) if data else ()
+        self.begin_step(model)
+        if self.records_functions:
+            self._offer_numbered(f"{type(model).__name__}_input", data)
+
     def join(self, module: nn.Module, inputs: tuple[Any, ...] = ()) -> None:
         """Register a module whose forward pass is starting with some inputs."""
         model = self._running_model(module)
@@ -189,6 +215,7 @@ class AutoHook(Hook):
             return
         is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # may be trainable
         if _is_model(module) and not is_further_loss:
+            self._bare_loop = None
             self.register_module(module)
             if compiled_call(module) is None:
                 self._handles.append(module.register_forward_hook(HookCallback(self._on_output)))
@@ -222,7 +249,14 @@ class _Finder:
         self._pid = os.getpid()
         self._is_remote = str(configuration.options.out_dir).startswith(SCHEME)
         self._data: tuple[int | None, int] | None = None
-        self.handle: RemovableHandle | None = None
+        self._bare_loop = BareLoop()
+        self._detector = LossDetector(self._on_backward)
+        self._handle: RemovableHandle | None = None
+
+    def start(self) -> None:
+        """Start inspecting modules, and backward passes until there is a hook."""
+        self._handle = modules.register_module_forward_pre_hook(HookCallback(self.look))
+        self._detector.attach()
 
     def look(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """Inspect a module that is about to run."""
@@ -249,11 +283,27 @@ class _Finder:
                 if registry.has_hook():
                     self.stop()
                     return
-                self._hook = AutoHook.create_from_configuration(self._configuration)
-                if self._data is not None:
-                    self._hook.note_data(*self._data)
+                self._hook = self._make_hook()
             self._num_of_class[type(module).__name__] += 1
             self._hook.join(module, inputs)
+
+    def _make_hook(self) -> AutoHook:
+        self._detector.detach()
+        hook = AutoHook.create_from_configuration(self._configuration)
+        if self._data is not None:
+            hook.note_data(*self._data)
+        return hook
+
+    def _on_backward(self, tensors: Iterable[Any]) -> None:
+        """Look for a loop that trains tensors without a module, as long as no module was a model."""
+        with never_into_script(functools.partial(_report, "loop without a module")):
+            if registry.has_hook() or os.getpid() != self._pid:
+                self._detector.detach()
+                return
+            data = self._bare_loop.data_of(tensors)
+            if data is not None:
+                self._hook = self._make_hook()
+                self._hook.follow(self._bare_loop, data, tensors)
 
     def _follow(self) -> bool:
         """Go on in this forked child if it trains and its parent has not; return whether that is so.
@@ -306,10 +356,11 @@ class _Finder:
             self._data = (None if size is None else size(), loader.num_workers)
 
     def stop(self) -> None:
-        """Stop inspecting modules."""
-        if self.handle is not None:
-            self.handle.remove()
-            self.handle = None
+        """Stop inspecting modules and backward passes."""
+        self._detector.detach()
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
 
 
 def _report(name: str, error: Exception) -> None:
@@ -338,7 +389,7 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
     wrap_losses(finder.note_loss)
     wrap_dropout(finder.note_dropout, finder.wants_dropout)
     _wrap_loaders(finder.note_loader)
-    finder.handle = modules.register_module_forward_pre_hook(HookCallback(finder.look))
+    finder.start()
 
 
 def _wrap_loaders(on_loader: Callable[[DataLoader[Any]], object]) -> None:

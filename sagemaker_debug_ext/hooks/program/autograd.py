@@ -37,7 +37,7 @@ _OF_WEIGHTS: Final = frozenset(
     {
         "Addmm", "Mm", "Bmm", "Addbmm", "Baddbmm", "Linear", "Convolution", "ConvolutionOverrideable",
         "MkldnnConvolution", "CudnnConvolution", "NativeBatchNorm", "CudnnBatchNorm", "NativeLayerNorm",
-        "NativeGroupNorm", "Embedding",
+        "NativeGroupNorm", "Embedding", "Mv", "Dot",
     }
 )  # fmt: skip
 """Operations of layers with weights, whose output may be any number."""
@@ -64,6 +64,10 @@ _ELEMENTWISE: Final = frozenset(
 )  # fmt: skip
 """Operations that do not spread values on purpose, as ``unsqueeze`` and ``expand`` do."""
 _MOST_OPERATIONS: Final = 200
+_MOST_OF_ALL: Final = 2_000
+"""Number of operations among which leaves are looked for."""
+_OPERANDS: Final = ("_saved_self", "_saved_other", "_saved_mat1", "_saved_mat2", "_saved_vec", "_saved_tensor")
+"""Attributes in which operations keep what they are computed of."""
 
 
 def tail_of(output: Tensor) -> tuple[LayerRecord, ...]:
@@ -90,6 +94,53 @@ def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
     return square if any(_compares_with_data(node) for node in found) else ()
 
 
+def leaves_of(loss: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return the tensors that a loss trains, and the data that an operation puts together with one of these.
+
+    Both are in the order of the computation. Data that no operation keeps are missing, as those that are only added.
+    """
+    trained: dict[int, Tensor] = {}
+    data: dict[int, Tensor] = {}
+    for node in _all_before(loss.grad_fn):
+        if _is_parameter(node):
+            trained.setdefault(id(node.variable), node.variable)
+            continue
+        operands = [other for other, _ in node.next_functions]
+        if None in operands and any(map(_holds_parameter, operands)):
+            kept = [tensor for name in _OPERANDS if (tensor := _saved(node, name)) is not None]
+            data.update((id(tensor), tensor) for tensor in kept if tensor.ndim and not tensor.requires_grad)
+    return tuple(trained.values())[::-1], tuple(data.values())[::-1]
+
+
+def _all_before(start: Any) -> Iterator[Any]:
+    """Yield an operation and all before it, the nearest first, each once."""
+    waiting, seen = [start], {start}
+    for node in waiting:  # grows meanwhile
+        if node is None or len(waiting) > _MOST_OF_ALL:
+            return
+        yield node
+        for other, _ in node.next_functions:
+            if other is not None and other not in seen:
+                seen.add(other)
+                waiting.append(other)
+
+
+def _holds_parameter(node: Any) -> bool:
+    """Return whether an operand is a parameter, whatever its shape."""
+    while node is not None and _kind(node) in _RESHAPING:
+        node = node.next_functions[0][0]
+    return node is not None and _is_parameter(node)
+
+
+def _saved(node: Any, name: str) -> Tensor | None:
+    """Return an operand that an operation keeps; None if there is none, or if it was overwritten since."""
+    try:
+        tensor = getattr(node, name, None)
+    except RuntimeError:
+        return None
+    return tensor if isinstance(tensor, Tensor) else None
+
+
 def _compares_with_data(averaging: Any) -> bool:
     """Return whether an operation averages what operations on single elements make of answers and data.
 
@@ -97,7 +148,10 @@ def _compares_with_data(averaging: Any) -> bool:
     """
     node, compares = averaging, False
     for _ in range(_MOST_OPERATIONS):
-        before = [other for other, _ in node.next_functions if other is not None]
+        operands = [other for other, _ in node.next_functions if other is not None]
+        before = [other for other in operands if not _holds_parameter(other)]
+        if operands and not before:
+            return compares
         if len(before) != 1:
             return False
         node = before[0]

@@ -40,7 +40,7 @@ class Role(enum.Enum):
     LOSS_CLASS_LABEL = "labels of classes that losses are given"
     REGRESSION_TARGET = "targets of losses of differences"
     ALL_LABELS = "labels that are all saved at each step"
-    LOSS_OF_LOOP = "losses of custom loops in Keras"
+    LOSS_OF_LOOP = "losses of custom loops"
 
 
 PARAMETERS: Final = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
@@ -106,7 +106,7 @@ class NamingScheme:
         Role.LOSS_CLASS_LABEL: rf"(CrossEntropy|{_NLL}|BCE).*_input_1$",
         Role.REGRESSION_TARGET: r"(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$",
         Role.ALL_LABELS: r"^labels$",
-        Role.LOSS_OF_LOOP: NOTHING,
+        Role.LOSS_OF_LOOP: r"^loss_output_[0-9]+$",
     }
     _gradient_prefix: ClassVar[str] = "gradient/"
     _side_of_layer: ClassVar[re.Pattern[str]] = re.compile("(.+)_(input|output)_0")

@@ -391,11 +391,14 @@ class LossInputMismatch(TensorRule):
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
-        """Return the problem that the record shows of a loss in Keras whose targets were not saved."""
+        """Return the problem that the record shows of a loss whose predictions and targets were not saved."""
         if naming_scheme_of(view.trial).targets_of(_PREDICTIONS) in view.tensor_names:
             return None
         output = output_of(self.base_trial.program, _PREDICTIONS, np.empty(0))
-        problem = "" if output is None else problem_of_pairing(output)
+        if output is not None:
+            problem = problem_of_pairing(output)
+        else:  # of a model with outputs, `_problem_of_output` tells it
+            problem = "" if view.selected(self._outputs) else problem_of_own_loss(self.base_trial.program)
         self._problems[name] = problem
         return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem) if problem else None
 

@@ -81,9 +81,10 @@ class LearningRateTooLow(UpdateSizeRule):
     all. It does not fire once a loss has fallen below a tenth of its first level, because updates of a model that has
     converged are small. Weights that never change are covered by FrozenParameters.
 
-    The rule also fires if a schedule has reached 0. All weights that have moved then stand still, although they have
-    gradients, for at least 20 saved steps in a row and four times as long as before any earlier update. If the program
-    record tells that the latest optimizer has none of the model's parameters, the message says so instead.
+    The rule also fires if a schedule has reached 0 before the loss has fallen that far. All weights that have moved
+    then stand still, although they have gradients, for at least 20 saved steps in a row and four times as long as
+    before any earlier update. If the program record tells that the latest optimizer has none of the model's parameters,
+    the message says so instead.
 
     It also fires if the sum of the first 50 updates is less than 3 % of its norm for every weight, and the loss has not
     fallen by 5 %. It does not fire if predictions already beat the best constant by 4 %, like those of a pretrained
@@ -127,7 +128,7 @@ class LearningRateTooLow(UpdateSizeRule):
         """Return an issue if updates are too small, have stopped, or have no effect."""
         found = super().evaluate(view)
         self._course.observe(view)
-        if found and self._course.has_fallen_from(self._course.first_levels(), CONVERGED):
+        if found and self._has_converged():
             found = []
         if is_training(view):
             self._baseline.observe(view)
@@ -138,6 +139,9 @@ class LearningRateTooLow(UpdateSizeRule):
                     first.append(loss)
             found = found or self._evaluate_ways(view) or found
         return found
+
+    def _has_converged(self) -> bool:
+        return self._course.has_fallen_from(self._course.first_levels(), CONVERGED)
 
     def note(self, name: str, update: Update) -> None:
         """Add the distance that a weight has moved."""
@@ -150,12 +154,14 @@ class LearningRateTooLow(UpdateSizeRule):
             return []
         names = sorted(moved, key=lambda name: (moved[name].length, name))
         if all(way.has_stopped for way in moved.values()) and self._have_gradients(view, names):
-            rest = moved[names[0]].rest
+            rest, is_held = moved[names[0]].rest, not _optimizes_other_parameters(view.trial.program or NO_PROGRAM)
+            if is_held and self._has_converged():  # to the last digit
+                return []
             text = (
                 f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, but not in the "
                 f"{rest} saved steps since, although it has a gradient."
             )
-            if _optimizes_other_parameters(view.trial.program or NO_PROGRAM):
+            if not is_held:
                 text = f"{describe_tensors(names)} moved once, but not in the {rest} saved steps since: {HELD_BY_NONE}."
             return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
         longest = max(way.length for way in moved.values())

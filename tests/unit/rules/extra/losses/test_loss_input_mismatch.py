@@ -133,12 +133,13 @@ def test_output_when_softmax_is_over_the_samples_then_fires_whatever_the_loss_is
     assert run_rule("LossInputMismatch", steps_of({"Policy_output_0": np.ones((1, 3))} for row in scores)) == []
 
 
+@pytest.mark.parametrize("tensors", [{"Net_output_0": np.zeros((6, 1))}, {"loss_output_0": 1.0}])
 @pytest.mark.parametrize(("shape", "fires"), [((6, 6), True), ((), False)])
-def test_output_when_targets_have_spread_it_then_fires(run_rule, monkeypatch, shape, fires):
-    """The program record tells of a loss that the script computes itself."""
+def test_output_when_targets_have_spread_it_then_fires(run_rule, monkeypatch, shape, fires, tensors):
+    """The program record tells of a loss that the script computes itself, with or without a model."""
     program = ProgramRecord(framework="PyTorch", losses=(LossRecord(name="loss", type="", spread_shape=shape),))
     monkeypatch.setattr(Trial, "program", program)
-    issues = run_rule("LossInputMismatch", steps_of([{"Net_output_0": np.zeros((6, 1))}] * 3))
+    issues = run_rule("LossInputMismatch", steps_of([tensors] * 3))
     assert bool(issues) == fires
     assert not fires or "targets are broadcast, so the loss averages numbers of shape (6, 6)" in issues[0].message
 

@@ -71,6 +71,13 @@ def test_weights_that_have_stopped_fire(run_rule, moves, gradient, fires):
     assert bool(run_rule("LearningRateTooLow", steps)) == fires
 
 
+@pytest.mark.parametrize(("last", "fires"), [(0.5, True), (0.01, False)])
+def test_weights_that_have_stopped_when_the_loss_has_fallen_far_have_converged(run_rule, last, fires):
+    """A loop over all samples at once converges to the last digit, and gradients are then tiny but not 0."""
+    steps = steps_of_weight(lambda step: 0.1 * (step < 3), lambda step: 1.0 if step < 3 else last, count=40)
+    assert bool(run_rule("LearningRateTooLow", steps)) == fires
+
+
 @pytest.mark.parametrize(
     ("held", "cause"),
     [
