@@ -5,8 +5,11 @@ from __future__ import annotations
 import enum
 import math
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, format_row
 
 ARCHIVE = Path(__file__).parents[1] / "golden" / "profiler" / "profiler.tar.gz"
 SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
@@ -130,3 +133,8 @@ def differences(ours: Any, theirs: Any, place: str = "") -> list[str]:
     return (
         [] if ours == theirs or (ours is None and theirs == "NaN") else [f"{place}: {ours!r}, recorded is {theirs!r}"]
     )
+
+
+def format_rows(rows: Iterable[SystemRow]) -> bytes:
+    """Return a file of system metrics."""
+    return "".join(map(format_row, rows)).encode()

@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -184,8 +184,3 @@ def _to_row(entry: Any) -> SystemRow:
         raise SMDebugValueError(f"Timestamp must be seconds since 1970 (got {timestamp!r})")
     name = entry.get("Name")
     return SystemRow(entry["Type"], name, entry["Dimension"], entry["Value"], entry["NodeId"], timestamp)
-
-
-def format_rows(rows: Iterable[SystemRow]) -> bytes:
-    """Return the lines of several rows."""
-    return "".join(map(format_row, rows)).encode()

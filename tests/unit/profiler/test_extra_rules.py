@@ -9,10 +9,10 @@ import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.format.file_names import system_file_key, trace_file_key
-from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, format_rows
+from sagemaker_debug_ext.profiler.format.system_rows import SystemRow
 from sagemaker_debug_ext.profiler.rules import RULES, Verdict, create_profiler_rule, evaluate_profile
 from sagemaker_debug_ext.profiler.rules.registry import EXTRA_RULES
-from support.profiler import unpack
+from support.profiler import format_rows, unpack
 
 START = 1_700_000_040
 

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.catalog import get_rule_spec
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.format.file_names import system_file_key
-from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, format_rows
+from sagemaker_debug_ext.profiler.format.system_rows import SystemRow
 from sagemaker_debug_ext.profiler.rules import (
     ProfileEvaluation,
     Verdict,
@@ -27,7 +27,7 @@ from sagemaker_debug_ext.profiler.rules import (
 )
 from sagemaker_debug_ext.profiler.rules.registry import SAGEMAKER_RULES
 from sagemaker_debug_ext.profiler.timeline.trace_writer import TraceFileWriter, TraceSpan
-from support.profiler import ARCHIVE, unpack
+from support.profiler import ARCHIVE, format_rows, unpack
 
 SCHEMAS = json.loads((ARCHIVE.parent / "report_schemas.json").read_text(encoding="utf-8"))
 SHORT = {

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, format_rows, parse_rows
+from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, parse_rows
+from support.profiler import format_rows
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ROWS = st.builds(
