@@ -86,8 +86,9 @@ class Labels:
         return f"the {side} of layer " if layer in self.layers else ""
 
     def in_text(self, text: str) -> str:
-        """Return a text with the labels of the tensors that are quoted in it."""
-        return _QUOTED.sub(lambda found: self._quoted(found[1]), text)
+        """Return sentences with the labels of the tensors that are quoted in them; the first begins with a capital."""
+        labelled = _QUOTED.sub(lambda found: self._quoted(found[1]), text)
+        return labelled[:1].upper() + labelled[1:]
 
     def _quoted(self, name: str) -> str:
         return self._record(name) or f"{self.before(name)}'{self.of(name)}'"

@@ -211,7 +211,7 @@ def test_headline_when_a_record_of_the_hook_is_named_then_what_it_is(tmp_path):
     issue = Issue(rule="LearningRateSchedule", step=9, tensors=("SGD_learning_rate_0",), message=message)
     story = tell([gather(create_trial(str(tmp_path / "job")), Verdict((issue,), (), {}))])
     assert " in the learning rate of SGD: " in str(story.headline)
-    assert story.findings[0].message == "the learning rate of SGD stays the same."
+    assert story.findings[0].message == "The learning rate of SGD stays the same."
 
 
 def test_story_when_nothing_is_found_then_by_how_many_rules(sound):

@@ -109,4 +109,4 @@ class LearningRateSchedule(TensorRule):
         return highest if isinstance(highest, float) else None
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        return f"The schedule does not fit the training: learning rate {describe_tensors(names)} {first.text}."
+        return f"The schedule does not fit the training: {describe_tensors(names)} {first.text}."
