@@ -76,7 +76,7 @@ def _chart(content: Content, name: str, curves: Sequence[Sequence[Curve]]) -> El
                 lines.append(curve_line(curve, curve_label(curve, letter), number, content.detail.points))
                 notes.add(curve.note)
     note = ", ".join(sorted(notes - {""}))
-    marks = marks_of(content.story.findings_of(0)[:3]) if len(content.materials) == 1 else []
+    marks = marks_of(content.story, content.story.findings_of(0)[:3]) if len(content.materials) == 1 else []
     title = f"{name} ({note})" if note else name
     return element("div", line_chart(title, lines, marks, folding=content.detail.tables), data_curve=_key(name))
 

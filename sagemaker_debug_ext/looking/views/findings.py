@@ -74,7 +74,7 @@ def _meaning(finding: Finding) -> Element:
 def _charts(content: Content, number: int, finding: Finding, *, is_headline: bool) -> Element:
     """Return the charts of a finding; of the one in the headline, without those that are the same there."""
     material = content.materials[number]
-    marks = marks_of([finding])
+    marks = marks_of(content.story, [finding])
     charts: list[Child] = []
     for evidence in finding.evidence:
         grid = material.measures.grids.get(evidence.subject)

@@ -36,7 +36,7 @@ def layers_view(content: Content) -> Element:
     inner: list[Child] = []
     for number, material in enumerate(content.materials):
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
-        marks = marks_of(content.story.findings_of(number)[:3])
+        marks = marks_of(content.story, content.story.findings_of(number)[:3])
         for place, grid in enumerate(material.measures.grids.values()):
             scales: tuple[Scale, ...] = ("share",) if grid.measure.kind == "share" else ("start", "others")
             for scale in scales:
@@ -100,7 +100,9 @@ def _charts(
     content: Content, number: int, name: str, grids: Sequence[tuple[int, LayerGrid]], ridges: Sequence[int]
 ) -> Child:
     """Return the measures of a tensor over the steps, and its histograms at some steps."""
-    marks = marks_of([finding for finding in content.story.findings_of(number) if name in finding.tensors][:2])
+    marks = marks_of(
+        content.story, [finding for finding in content.story.findings_of(number) if name in finding.tensors][:2]
+    )
     charts = []
     for color, grid in grids:
         line = Line(name, thin_curve(*grid.series(name), content.detail.points), color)

@@ -114,10 +114,11 @@ def sentence(marked: Sentence, tag: str = "p", **attributes: str) -> Element:
     return element(tag, parts, **attributes)
 
 
-def marks_of(findings: Sequence[Finding]) -> list[Mark]:
+def marks_of(story: Story, findings: Sequence[Finding]) -> list[Mark]:
     """Return marks at the onset of findings and at the steps at which they were found, with their numbers."""
     marks = []
-    for number, finding in enumerate(findings, 1):
+    for finding in findings:
+        number = story.findings_of(finding.trial).index(finding) + 1
         onset = finding.onset.step if finding.onset else None
         if onset is not None and onset != finding.found_at:
             marks.append(Mark(onset, f"{circled(number)} from {as_step(onset)}", "onset"))
@@ -182,7 +183,7 @@ def evaluated_curve(
     direct = next((issue for issue in finding.issues if issue.rule == finding.rules[0]), finding.issues[0])
     limit = direct.threshold if evidence.subject == "update_ratio" else None
     title = f"{grid.measure.title} of {label}"
-    marks = marks_of([finding])
+    marks = marks_of(content.story, [finding])
     return line_chart(title, lines, marks, limit=limit, steps=steps, height=height, folding=content.detail.tables)
 
 
@@ -202,7 +203,7 @@ def named_curve(
         if curve.name == name
     ]
     title = material.labels.of(name)
-    marks = marks_of([finding])
+    marks = marks_of(content.story, [finding])
     return line_chart(title, lines, marks, steps=steps, height=height, folding=content.detail.tables) if lines else None
 
 

@@ -116,7 +116,7 @@ def _other_verdict(content: Content, number: int) -> Element:
 
 def _pictures(content: Content, number: int, first: Finding | None) -> Element:
     material = content.materials[number]
-    marks = marks_of([first]) if first else []
+    marks = marks_of(content.story, [first]) if first else []
     ranks = material.ranks if first is not None and is_of_workers(first) else None
     grid, rows = grid_of(material, first)
     trials = list(range(len(content.materials)))

@@ -25,7 +25,7 @@ def ranks_view(content: Content) -> Child:
         if ranks is None:
             continue
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
-        picture = ranks_picture(ranks, content.detail, marks_of(content.story.findings_of(number)[:1]))
+        picture = ranks_picture(ranks, content.detail, marks_of(content.story, content.story.findings_of(number)[:1]))
         inner.append(element("div", picture, _table(ranks), class_="pair"))
     return element("section", element("h2", "Workers"), inner, id="workers") if inner else None
 

@@ -81,7 +81,10 @@ def test_story_when_a_sign_may_follow_from_another_then_the_page_tells_them_apar
     follow = {finding.cause: finding.may_follow for finding in story.findings}
     assert follow == {"learning rate too high": False, "exploding gradients": False, "labels": True}
     assert [finding["may_follow"] for finding in valid(story)["findings"]] == [False, False, True]
-    page = re.sub(r"<[^>]*>", "", (tmp_path / "report.html").read_text())
+    text = (tmp_path / "report.html").read_text()
+    second = text[text.index('id="finding-2"') : text.index('id="finding-3"')]
+    assert set(re.findall(r'class="marked [^>]*>(.)', second)) == {"②"}
+    page = re.sub(r"<[^>]*>", "", text)
     assert "Also possible: ② exploding gradients (step 5)" in page
     assert "May follow from it: ③ loss not decreasing (step 20)" in page
 
