@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -28,6 +28,7 @@ from sagemaker_debug_ext.catalog.registry import (
     rule_names,
 )
 from sagemaker_debug_ext.catalog.specs import RuleSpec, other_trials
+from sagemaker_debug_ext.config.actions import ActionList, StopTraining
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
@@ -37,8 +38,20 @@ from sagemaker_debug_ext.requests.from_sdk import hook_from_sdk, rules_from_sdk
 from sagemaker_debug_ext.requests.hook import merge_collections, resolve_hook
 from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS, SCALAR_COLLECTIONS
 
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
+
 _TRUE: Final = ("True", "true")
 _XGBOOST_SAVE_INTERVAL: Final = 10
+_WATCHERS: Final = {
+    "container": ("the training container", "the job's role"),
+    "here": ("`sagemaker-debug self-managed watch`, which you call,", "your own role"),
+    "processing": ("a processing job", "its role, rule_role_arn"),
+    "pod": ("a container beside that of training", "the role of the pod"),
+    "actor": ("an actor of Ray", "the role of the cluster"),
+}
+"""The watcher of each place, and whose rights it has."""
+
 _METRICS_END: Final = {"pytorch": (2, 0), "tensorflow": (2, 11)}
 """First version of a framework for which the service no longer collects framework metrics."""
 
@@ -126,6 +139,7 @@ def explain(
     rules: Any = None,
     framework: str | None = None,
     framework_version: str | None = None,
+    self_managed: SelfManaged | None = None,
 ) -> JobExplanation:
     """Explain which tensors the rules of a job will see.
 
@@ -142,6 +156,7 @@ def explain(
         framework: ``pytorch``, ``tensorflow``, ``mxnet`` or ``xgboost``; None if it is not known. For other frameworks,
             whose hooks scripts must create themselves, nothing more is known.
         framework_version: Its version, such as ``2.1.0``.
+        self_managed: How the job is watched without the service; None if the service watches it.
 
     Raises:
         SMDebugTypeError: A setting has the wrong type.
@@ -159,7 +174,7 @@ def explain(
             for rule in chosen
         ),
         saved=tuple(saving.feed(name) for name in saving.names),
-        notes=tuple(saving.notes()),
+        notes=(*saving.notes(), *_watching_notes(self_managed, chosen)),
     )
 
 
@@ -231,6 +246,24 @@ class _Saving:
             "save_" in key or "_step" in key for key in self.configured["all"].parameters
         ):
             yield "save settings of collection 'all' do not apply to other collections; for these use hook_parameters"
+
+
+def _watching_notes(options: SelfManaged | None, rules: Sequence[Rule | ProfilerRule]) -> Iterator[str]:
+    """Yield where the rules of a self-managed job are evaluated, and what that takes."""
+    if options is None or not rules:
+        return
+    watcher, role = _WATCHERS[options.place]
+    requests = "" if options.ship == "folder" else ", with two requests to S3 each time"
+    yield f"rules run in {watcher}, which looks for steps {round(3_600 / options.poll_seconds)} times an hour{requests}"
+    if any(_stops(rule) for rule in rules if isinstance(rule, Rule)):
+        needs = f"StopTraining needs sagemaker:StopTrainingJob for {role}"
+        yield needs if options.stop == "direct" else f"with stop={options.stop!r}, no right to stop jobs is needed"
+
+
+def _stops(rule: Rule) -> bool:
+    """Return whether a rule stops its job."""
+    actions = rule.actions.actions if isinstance(rule.actions, ActionList) else (rule.actions,)
+    return any(isinstance(action, StopTraining) for action in actions)
 
 
 def _saved_in_words(parameters: Mapping[str, Any], framework: str | None) -> str:

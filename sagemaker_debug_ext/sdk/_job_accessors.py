@@ -135,7 +135,7 @@ class JobAccessors:
 
     def explain_debugger(self) -> JobExplanation:
         """Explain what the rules of the next job will see; see `sagemaker_debug_ext.requests.explain`."""
-        return self._debugger_settings().explain(self._debugger_facts())
+        return self._debugger_settings().explain(self._debugger_facts(), self._self_managed_options())
 
     def preview_debugger_artifact_paths(self, job_name: str | None = None) -> ArtifactPaths:
         """Return the artifact paths of the next job.

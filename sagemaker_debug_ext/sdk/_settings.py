@@ -23,6 +23,7 @@ from sagemaker_debug_ext.requests.training_job import debugger_request
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.config.profiler import ProfilerConfig
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
 
 _LOG: Final = logging.getLogger(__name__)
 _HOOK_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")
@@ -223,13 +224,14 @@ class DebuggerSettings:
             _LOG.info("the profiler is off: it does not run in region %s on %r", facts.region, facts.instance_types)
         return attrs.evolve(self, disable_profiler=not possible)
 
-    def explain(self, facts: JobDescription) -> JobExplanation:
+    def explain(self, facts: JobDescription, self_managed: SelfManaged | None = None) -> JobExplanation:
         """Explain what the rules of a job will see; see `sagemaker_debug_ext.requests.explain`."""
         return explain(
             debugger_hook_config=self.hook,
             rules=self.rules,
             framework=facts.framework,
             framework_version=facts.framework_version,
+            self_managed=self_managed,
         )
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sagemaker_debug_ext import rule_configs
+from sagemaker_debug_ext import SelfManaged, StopTraining, rule_configs
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.catalog.collection_needs import get_rule_feed
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule
@@ -22,6 +22,23 @@ def one(config, framework="pytorch", hook=None, **arguments):
 
 def collection(name="mine", **parameters):
     return CollectionConfig(name, parameters)
+
+
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [
+        (SelfManaged(), ["rules run in the training container", "needs sagemaker:StopTrainingJob for the job's role"]),
+        (SelfManaged(place="processing", rule_image_uri="my/rules:1"), ["a processing job", "for its role"]),
+        (SelfManaged(stop="cooperative", poll_seconds=10), ["360 times an hour", "with stop='cooperative', no right"]),
+        (None, []),
+    ],
+)
+def test_notes_when_the_job_is_self_managed_then_say_where_rules_run_and_what_stopping_needs(options, notes):
+    """A job of the service has no such notes."""
+    rules = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]
+    text = "\n".join(explain(rules=rules, framework="pytorch", self_managed=options).notes)
+    assert len(text.splitlines()) == len(notes)
+    assert all(note in text for note in notes)
 
 
 def test_every_rule_on_tensors_has_a_feed_with_known_parameters():
