@@ -29,6 +29,7 @@ from sagemaker_debug_ext.looking.views.registry import VIEWS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from sagemaker_debug_ext.looking.live.board import Board, Snapshot
 
@@ -154,13 +155,14 @@ class LiveApp:
             since = 0
         if len(self._streams) >= MAX_STREAMS:
             return PlainTextResponse(_line(board, poll=True), media_type="application/x-ndjson")
-        return StreamingResponse(self._stream(board, since), media_type="application/x-ndjson")
+        changed = asyncio.Event()
+        self._streams.add(changed)  # at once, so that requests that come together count each other
+        return _Stream(self._stream(board, since, changed), lambda: self._streams.discard(changed))
 
-    async def _stream(self, board: Board, since: int) -> AsyncIterator[str]:
+    async def _stream(self, board: Board, since: int, changed: asyncio.Event) -> AsyncIterator[str]:
         """Yield a line after each change, a few a second, and a heartbeat."""
-        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        loop = asyncio.get_running_loop()
         end = board.add_listener(lambda: loop.call_soon_threadsafe(changed.set))
-        self._streams.add(changed)
         try:
             while not self._is_ending:
                 if board.version <= since:
@@ -173,7 +175,6 @@ class LiveApp:
                     await asyncio.sleep(_LEAST_SECONDS)
             yield _line(board, ended=True)
         finally:
-            self._streams.discard(changed)
             end()
 
     def end(self) -> None:
@@ -197,6 +198,21 @@ class LiveApp:
             raise HTTPException(503, "The trial is still being read.")
         snapshot: Snapshot = await run_in_threadpool(board.snapshot)
         return snapshot
+
+
+class _Stream(StreamingResponse):
+    """Lines of news; calls a function when it has ended, also if it never began."""
+
+    def __init__(self, lines: AsyncIterator[str], on_end: Callable[[], object]) -> None:
+        super().__init__(lines, media_type="application/x-ndjson")
+        self._on_end = on_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the lines."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._on_end()
 
 
 async def _static(name: str, _request: Request) -> Response:

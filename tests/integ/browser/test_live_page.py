@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -17,10 +18,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.looking.live.board import Board
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.writer import NamedNumbers, StepData, TrialWriter
 from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 pytest.importorskip("uvicorn")
@@ -373,6 +376,35 @@ def test_page_when_the_server_is_killed_then_it_says_so(open_page, job):
         process.kill()
         playwright.expect(page.locator("#pulse")).to_contain_text("lost contact", timeout=30_000)
         playwright.expect(page.locator("#view h1")).to_contain_text("4 saved steps")
+
+
+def test_news_when_many_pages_ask_at_once_then_only_some_are_held(job):
+    """A browser has six connections to a host; a page that finds none would wait for ever."""
+    from starlette.requests import Request
+    from starlette.responses import StreamingResponse
+
+    from sagemaker_debug_ext.looking.server.app import MAX_STREAMS, LiveApp
+    from sagemaker_debug_ext.looking.server.boards import NamedTrials
+
+    job.write(4)
+    request = Request({"type": "http", "path_params": {"number": 0}, "query_string": b"", "headers": []})
+
+    async def leave():
+        return {"type": "http.disconnect"}
+
+    async def drop(_):
+        await asyncio.sleep(0)
+
+    async def ask_at_once(app):
+        answers = await asyncio.gather(*(app._news(request) for _ in range(MAX_STREAMS + 3)))
+        held = [answer for answer in answers if isinstance(answer, StreamingResponse)]
+        await asyncio.gather(*(answer({"type": "http"}, leave, drop) for answer in held))
+        return len(held)
+
+    with contextlib.closing(Board([create_trial(job.path, wait_seconds=0)], None)) as board:
+        app = LiveApp(NamedTrials(board), "token")
+        for _ in range(2):  # streams that were left count no more
+            assert asyncio.run(ask_at_once(app)) == MAX_STREAMS
 
 
 def test_pages_when_eight_and_another_window_are_open_then_all_follow(open_page, job):
