@@ -9,6 +9,7 @@ the clock starts, and everything is on disk when it stops.
 - `ratio`: elapsed seconds with the hook divided by those without.
 - `CPU`: the same for the processor seconds of the whole process, writing thread included.
 - `null`: as `CPU`, for two trainings without a hook, which is the noise of the machine.
+- `thread`, `writing`: milliseconds that the record of a program takes; see `measure_record`.
 - `of the least`: the added processor time, as a multiple of the framework's own copy of the same tensors to the host
   plus writing the same number of bytes to a file. It is computed from the best turns, because the system may take three
   times as long to provide memory for files, now for one and then for the other.
@@ -35,8 +36,11 @@ import numpy as np
 import tensorflow as tf
 
 import sagemaker_debug_ext.tensorflow as smd
+from sagemaker_debug_ext.hooks.keras.names import layers_of
+from sagemaker_debug_ext.hooks.program.keras import keras_program
 
 BATCH = 32
+RECORD = "record of 1,000 layers"
 
 
 class Config(NamedTuple):
@@ -160,9 +164,31 @@ def measure(config: Config, repeat: int, jit: bool, folder: Path) -> dict[str, f
     return result
 
 
+def measure_record(repeat: int) -> dict[str, float]:
+    """Measure the record of a new model of 1,000 layers, in medians of processor milliseconds.
+
+    `thread` is what training waits for, and `writing` is the text, which is made on the writing thread.
+    """
+    found = []
+    for _ in range(repeat):
+        inputs = keras.Input((2,))
+        chains = [inputs] * 37
+        for _ in range(27):  # Keras cannot build a chain of 1,000 layers
+            chains = [keras.layers.Dense(2)(chain) for chain in chains]
+        model = keras.Model(inputs, keras.layers.Average()(chains))
+        model.compile("adam", "mse")
+        start = time.thread_time()
+        record = keras_program(model, {id(layer): name for name, layer in layers_of(model)})
+        made = time.thread_time()
+        record.to_json()
+        found.append((made - start, time.thread_time() - made))
+    thread, writing = (1000 * statistics.median(values) for values in zip(*found, strict=True))
+    return {"thread": thread, "writing": writing}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", choices=CONFIGS, action="append")
+    parser.add_argument("--config", choices=[*CONFIGS, RECORD], action="append")
     parser.add_argument("--repeat", type=int, default=9)
     parser.add_argument("--compiled", action="store_true", help="compile the steps (jit_compile=True)")
     parser.add_argument("--out", metavar="FILE", help="write the figures to this JSON file as well")
@@ -170,10 +196,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     tf.config.threading.set_intra_op_parallelism_threads(1)
     results = {}
-    for name in options.config or CONFIGS:
+    for name in options.config or [*CONFIGS, RECORD]:
         folder = Path(tempfile.mkdtemp(prefix="bench-keras-"))
         try:
-            results[name] = measure(CONFIGS[name], options.repeat, options.compiled, folder)
+            if name == RECORD:
+                results[name] = measure_record(options.repeat)
+            else:
+                results[name] = measure(CONFIGS[name], options.repeat, options.compiled, folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         print(f"{name:36}", "  ".join(f"{key} {value:.3f}" for key, value in results[name].items()), flush=True)

@@ -59,8 +59,12 @@ def _modules() -> list[tuple[str, str]]:
     created = _CREATED["modules"]
     known = set(map(id, created))
     copies = [item for item in gc.get_objects() if issubclass(type(item), torch.nn.Module) and id(item) not in known]
+    return [*_tensors(created), *sorted(_tensors(copies))]  # the garbage collector has no order
+
+
+def _tensors(modules: list[Any]) -> list[tuple[str, str]]:
     found = []
-    for module in [*created, *copies]:
+    for module in modules:
         for name, tensor in {**vars(module).get("_parameters", {}), **vars(module).get("_buffers", {})}.items():
             if tensor is not None:
                 found.append((f"{type(module).__name__}.{name}", _digest_tensor(tensor)))
