@@ -29,7 +29,7 @@ from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NO
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
-from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT
+from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, VARIED, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA, OF_COPIES
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
@@ -179,6 +179,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("DeadRelu", "dead units"),
     Sign("SaturatedActivation", "initialisation"),
     Sign("ActivationCollapse", "dead units", text=IS_FLAT),
+    Sign("ActivationCollapse", "dead units", text=VARIED),
     Sign("ActivationCollapse", "initialisation"),
     Sign("PoorWeightInitialization", "initialisation"),
     Sign("VanishingGradient", "initialisation"),

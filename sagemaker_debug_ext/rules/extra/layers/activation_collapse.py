@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -33,6 +33,7 @@ ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
 LAYER_OUTPUTS: Final = Selection(roles=(Role.LAYER_OUTPUT,))
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
+MODEL_OUTPUTS: Final = Selection(roles=(Role.MODEL_OUTPUT,))
 ATTENTION: Final = re.compile("attn|attention", re.IGNORECASE)
 SILENT: Final = 1e-8
 """Fraction of its input that a layer passes on if all its units are far in their flat range."""
@@ -42,6 +43,8 @@ IS_FLAT: Final = "has no weights and maps different inputs to the same output"
 WAS_FLAT: Final = f"{IS_FLAT}, {SINCE_FIRST}"
 CUT: Final = f"gets the same input for every sample, {SINCE_FIRST}, although the samples differ"
 """Message parts on the place where outputs became equal, if it is known."""
+VARIED: Final = "it varied at earlier steps"
+"""Message part on outputs that have become equal, at a place that is not known."""
 
 
 def size(output: Array) -> float | None:
@@ -62,9 +65,14 @@ def _bias_beside(trial: Trial, names: tuple[str, ...], output: str) -> str | Non
     return biases[0] if len(biases) == 1 else None
 
 
+def _layer_of(output: str) -> str:
+    """Return the name of the layer that has an output."""
+    return re.sub(r"[_/](output_\d+|outputs(_\d+)?)$", "", output)
+
+
 def _has_parts(_: Trial, names: tuple[str, ...], output: str) -> bool:
     """Return whether the layer of an output contains others."""
-    layer = re.escape(re.sub(r"[_/](output_\d+|outputs(_\d+)?)$", "", output))
+    layer = re.escape(_layer_of(output))
     within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")
     return any(map(within.search, names))
 
@@ -84,7 +92,7 @@ class ActivationCollapse(TensorRule):
     If inputs of layers were saved too, the message names the place where the collapse begins. It may be a layer without
     weights whose input differs between samples, such as an activation with all units in their flat range. Or it may lie
     between layers: the input of one is exactly the same for each sample, but is the output of no layer, as with a mean
-    over the batch or attention over padding.
+    over the batch or attention over padding. Layers whose inputs differ are named before those that follow them.
 
     Some models overcome a collapse, as of small first weights. With `patience_running`, an issue is held: it is taken
     back if all outputs vary again and a loss has fallen to half of its level since.
@@ -168,7 +176,24 @@ class ActivationCollapse(TensorRule):
         if any(self._varies(view, name) for name in view.selected(ANSWERS)):
             fired = {name: reading for name, reading in fired.items() if not self._has_constant_input(view, name)}
         where = self._where(view, fired) if fired else ""
-        return super().issues_of(view, {name: attrs.evolve(reading, text=where) for name, reading in fired.items()})
+        if not (where or all(reading.text for reading in fired.values())):
+            where = f"; {VARIED}"
+        located = {
+            name: attrs.evolve(
+                reading, text=where, severity=np.inf if self._begins_at(view, name, fired) else reading.severity
+            )
+            for name, reading in fired.items()
+        }
+        return super().issues_of(view, located)
+
+    def _begins_at(self, view: StepView, name: str, collapsed: Collection[str]) -> bool:
+        """Return whether inputs of a layer differ, and none of the collapsed layers lies within it."""
+        given = naming_scheme_of(view.trial).input_of(name)
+        if given == name or not self._varies(view, given):
+            return False
+        layer = _layer_of(name)
+        is_whole = name in view.selected(MODEL_OUTPUTS) and len(collapsed) > 1
+        return not (is_whole or any(other.startswith((f"{layer}.", f"{layer}/")) for other in collapsed))
 
     def _where(self, view: StepView, collapsed: Mapping[str, Measurement]) -> str:
         flat = sorted(name for name in collapsed if self._is_flat(view, name))

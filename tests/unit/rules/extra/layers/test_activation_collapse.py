@@ -140,3 +140,19 @@ def test_a_layer_that_is_made_of_others_is_not_dead_itself(run_rule):
         steps_of_layers(lambda _, x, same: {"Net_output_0": same, "fc_output_0": same}),
     )
     assert first_cause(issues) == "initialisation"
+
+
+@pytest.mark.parametrize("begins_varied", [True, False])
+def test_layer_when_its_inputs_differ_then_is_named_before_those_that_follow_it(run_rule, begins_varied):
+    """The model, which contains it, is not; units that answered before have died."""
+    varied, same = RNG.normal(size=(8, 4)), np.zeros((8, 4))
+
+    def step_with(output):
+        parts = {"block.fc_input_0": varied, "block.fc_output_0": varied, "block_input_0": varied}
+        later = {"block_output_0": output, "after_input_0": output, "after_output_0": output}
+        return {"Net_input_0": varied, "Net_output_0": output, "Net_block.fc.weight": np.ones((4, 4)), **parts, **later}
+
+    steps = [step_with(varied)] * 3 * begins_varied + [step_with(same)] * 3
+    issues = run_rule("ActivationCollapse", steps_of(steps))
+    assert issues[0].tensors[0] == "block_output_0"
+    assert first_cause(issues) == ("dead units" if begins_varied else "initialisation")
