@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import attrs
 
-from suites.real_programs.plan import BLIND, BLIND_FOURTH, BLIND_LATER, BLIND_THIRD, FRAMEWORKS, PAIRS, PROGRAMS, Pair
+from suites.real_programs.plan import FRAMEWORKS, KNOWING, PAIRS, PROGRAMS, Pair
 from suites.sound_programs import SOUND_PROGRAMS
 
 VARIANTS = ("buggy", "fixed")
@@ -160,8 +160,10 @@ def main() -> None:
     arguments = parser.parse_args()
     pairs = [
         pair
-        for pair in ([*BLIND, *BLIND_LATER, *BLIND_THIRD, *BLIND_FOURTH] if arguments.blind else PAIRS)
-        if pair.name in (arguments.only or [pair.name]) and pair.framework == (arguments.framework or pair.framework)
+        for pair in PAIRS
+        if not (arguments.blind and pair in KNOWING)
+        and pair.name in (arguments.only or [pair.name])
+        and pair.framework == (arguments.framework or pair.framework)
     ]
     results = []
     if arguments.json and arguments.json.exists():
