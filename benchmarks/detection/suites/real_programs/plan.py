@@ -554,12 +554,50 @@ BLIND_FIFTH: Final = [
         "keras",
         ("learning rate too high",),
     ),
+    Pair("torch_net_with_softmax", "own program, after PyTorch forum 43814", "pytorch", ("loss or output",)),
+    Pair("torch_sum_of_three", "own program, after PyTorch forum 148155", "pytorch", ("axes", "loss or output")),
+    Pair(
+        "torch_linear_regression_v2",
+        "own program, after GitHub mrdbourke/pytorch-deep-learning#399",
+        "pytorch",
+        ("parameters not trained",),
+    ),
+    Pair("torch_cross_recognizer", "own program, after fast.ai forum 58206", "pytorch", ("axes", "loss or output")),
+    Pair(
+        "torch_celsius",
+        "own program, after a thread of the fast.ai forum",
+        "pytorch",
+        ("inputs", "learning rate too low"),
+    ),
+    Pair("torch_vae_module", "own program, after a question on whosebug.com", "pytorch", ("loss or output", "inputs")),
+    Pair("torch_eval_mode_error", "own program, after PyTorch forum 7561", "pytorch", ("wrong mode",)),
+    Pair(
+        "torch_trainer_functions",
+        "own program, after GitHub yastrebksv/TennisCourtDetector#7",
+        "pytorch",
+        ("gradients not reset",),
+    ),
+    Pair(
+        "torch_cnn_relu_layers",
+        "own program, after a page of xue-jishu.com",
+        "pytorch",
+        ("loss or output", "dead units"),
+    ),
+    Pair("torch_xor_mlp", "own program, after PyTorch forum 13287", "pytorch", ("architecture",)),
+    Pair("torch_functional_dropout", "own program, after GitHub pytorch/pytorch#11999", "pytorch", ("wrong mode",)),
+    Pair(
+        "torch_train_val_transform",
+        "own program, after GitHub JeasunLok/ResNet-pytorch#1",
+        "pytorch",
+        ("evaluation data",),
+    ),
 ]
 """A fifth set by one more author who had not seen the project: programs of its own again, after questions as they came.
 
 A search of public pages and issues gave the questions, and the author took them in the order in which they came.
-Four of the questions are those of pairs above: GitHub keras-team/keras#8346 and #2975, tensorflow/docs#1225, and the
-page of pullrequest.ru. The programs after them are others.
+Eight of the questions are those of pairs above: GitHub keras-team/keras#8346 and #2975, tensorflow/docs#1225 and
+yastrebksv/TennisCourtDetector#7, PyTorch forum 148155 and 13287, and the pages of pullrequest.ru and xue-jishu.com. The
+programs after them are others.
 """
 
 PAIRS: Final = [*KNOWING, *BLIND, *BLIND_LATER, *BLIND_THIRD, *BLIND_FOURTH, *BLIND_FIFTH]
