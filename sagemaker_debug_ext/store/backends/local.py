@@ -369,8 +369,8 @@ class _LocalWatch(Watch):
     """Reads only folders whose time has changed, and only files that are new or may have been replaced.
 
     A file is replaced by renaming another file onto it, which changes the inode of its name. If a file is removed
-    first, the new file may get the same inode. If nothing else explains a folder's change, the newest files are
-    therefore checked, because they are most likely to be rewritten. The others are checked when all objects are.
+    first, the new file may get the same inode. The newest files are therefore checked as well, because they are most
+    likely to be rewritten. The others are checked when all objects are.
     """
 
     def __init__(self, backend: LocalBackend, prefix: str) -> None:
@@ -459,7 +459,7 @@ class _LocalWatch(Watch):
             and entry.is_file(follow_symlinks=False)
         }
         news: list[ObjectInfo] = []
-        for name in inodes or folder.recent:
+        for name in {**inodes, **dict.fromkeys(folder.recent)}:
             with contextlib.suppress(FileNotFoundError):
                 news.append(_describe(f"{key}/{name}", os.lstat(f"{path}/{name}")))
         for info in sorted(news):

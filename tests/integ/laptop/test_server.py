@@ -191,10 +191,13 @@ def test_request_when_it_is_no_json_then_is_refused(server):
 
 
 def interrupt(process):
-    """Send SIGINT to another thread than the main one, as the system may do with a Ctrl-C."""
-    threads = [int(name) for name in os.listdir(f"/proc/{process.pid}/task")]
+    """Send SIGINT to another thread than the main one, as the system may do with a Ctrl-C.
+
+    It is the oldest one, because a thread that ends takes the signal with it.
+    """
+    _, oldest, *_ = sorted(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))
     call = ctypes.CDLL(None, use_errno=True)
-    assert call.tgkill(process.pid, max(threads), signal.SIGINT) == 0, os.strerror(ctypes.get_errno())
+    assert call.tgkill(process.pid, oldest, signal.SIGINT) == 0, os.strerror(ctypes.get_errno())
 
 
 def test_server_when_it_is_restarted_then_knows_jobs_and_objects(start_server, submit, wait_for):
