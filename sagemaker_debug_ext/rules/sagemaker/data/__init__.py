@@ -1,1 +1,1 @@
-"""Rules about inputs, labels, and the split into training and evaluation data."""
+"""SageMaker's rules about inputs, labels, and the split into training and evaluation data."""

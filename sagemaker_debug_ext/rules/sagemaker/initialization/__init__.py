@@ -1,1 +1,1 @@
-"""Rules about the state of a model before its first updates."""
+"""SageMaker's rules about the state of a model before its first updates."""

@@ -1,1 +1,1 @@
-"""Rules about activations and the structure of a model."""
+"""SageMaker's rules about activations and the structure of a model."""

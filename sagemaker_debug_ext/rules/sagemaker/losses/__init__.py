@@ -1,1 +1,1 @@
-"""Rules about losses and predictions over time."""
+"""SageMaker's rules about losses and predictions over time."""

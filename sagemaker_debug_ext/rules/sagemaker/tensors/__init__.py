@@ -1,1 +1,1 @@
-"""Rules about tensors of any kind: their values, and whether any arrive."""
+"""SageMaker's rules about tensors of any kind: their values, and whether any arrive."""

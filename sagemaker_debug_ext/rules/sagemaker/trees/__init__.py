@@ -1,1 +1,1 @@
-"""Rules about boosted trees."""
+"""SageMaker's rules about boosted trees."""

@@ -1,1 +1,1 @@
-"""Rules about gradients, learning rates and weight updates."""
+"""SageMaker's rules about gradients, learning rates and weight updates."""
