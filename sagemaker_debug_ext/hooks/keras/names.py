@@ -121,8 +121,8 @@ def _slot_name(path: str, slugs: dict[str, str]) -> str:
 
 def _children(parent: Any) -> Iterable[Any]:
     if isinstance(parent, keras.Model):
-        return list(parent.layers)
-    return list(parent._flatten_layers(include_self=False, recursive=False))  # noqa: SLF001 - there is no public way
+        return parent.layers
+    return parent._layers  # noqa: SLF001 - there is no public way
 
 
 def _make_unique(name: str, taken: set[str]) -> str:
