@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import statistics
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -56,15 +57,23 @@ class UpdateSizeRule(BuiltinRule):
         if not moving:
             return None
         beyond = self.out_of_bounds(moving)
-        if not beyond:
-            return []
-        limit: float = self.parameters["threshold"]
-        first = moving[beyond[0]]
+        return [self.issue_of(view, {name: moving[name] for name in beyond}, self.limit)] if beyond else []
+
+    def issue_of(self, view: StepView, usual: Mapping[str, float], limit: float) -> Issue:
+        """Return the issue of weights whose usual updates are out of bounds, the worst first."""
+        names = list(usual)
         message = (
-            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {describe_tensors(beyond)}: a "
-            f"step changes the first by {first:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
+            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {describe_tensors(names)}: a step "
+            f"changes the first by {usual[names[0]]:.3g} of its norm, {'above' if self.is_too_large else 'below'} "
+            f"{limit:g}."
         )
-        return [self.found(view, message, tensors=beyond, value=first, threshold=limit)]
+        return self.found(view, message, tensors=names, value=usual[names[0]], threshold=limit)
+
+    @property
+    def limit(self) -> float:
+        """The bound of a usual update."""
+        threshold: float = self.parameters["threshold"]
+        return threshold
 
     @abc.abstractmethod
     def out_of_bounds(self, usual: dict[str, float]) -> list[str]:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import collections
+import math
+import statistics
 from typing import TYPE_CHECKING, Final
 
+import attrs
+
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
-from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
-from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule
+from sagemaker_debug_ext.rules.inference.training import (
+    LOSSES,
+    RollingWindow,
+    StreakCounter,
+    gradient_in,
+    is_training,
+    loss_values,
+)
+from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.store.format.program import NO_PROGRAM
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -24,6 +36,11 @@ LEARNT: Final = 0.7
 """Fraction of its first level to which a loss has to fall to show that large first updates did no harm."""
 SHRUNK: Final = 0.7
 """Fraction of the first update below which later updates are shrinking."""
+OVERSHOT: Final = 10.0
+"""Multiple of its first value to which the first updates raise a loss if they overshoot."""
+STILL: Final = 20
+"""Number of consecutive steps without a gradient after which a weight is taken for one of dead units."""
+GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
 
 
 def _searches_lines(trial: Trial) -> bool:
@@ -45,6 +62,10 @@ class LearningRateTooHigh(UpdateSizeRule):
     trained layer.
 
     Steps of L-BFGS, whose length follows from the curvature of the loss, are not evaluated.
+
+    Half of `threshold` is enough where harm is seen. Either the first `window` updates raise a loss above ten times its
+    first value. Or units die after such updates, so that the gradient of a weight is 0 at 20 consecutive steps while
+    the loss is above 0.7 of its first value.
 
     Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
     updates become smaller and a loss falls to 0.7 of its first level, unless a loss has risen in this way.
@@ -74,24 +95,48 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._largest: dict[str, float] = collections.defaultdict(float)
         self._first: dict[str, list[float]] = collections.defaultdict(list)
         self._least: dict[str, float] = {}
+        self._first_losses: dict[str, float] = {}
+        self._num_losses: collections.Counter[str] = collections.Counter()
         self._has_jumped = False
+        self._has_overshot = False
+        self._latest_losses = RollingWindow(self.parameters["window"])
+        self._large: dict[str, float] = {}
+        self._suspected: Issue | None = None
+        self._still = StreakCounter()
         self._waiting: dict[str, float] = {}
         self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True, share=LEARNT)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        return *super().needs(), TensorRequirement("losses", LOSSES, is_required=False)
+        return (
+            *super().needs(),
+            TensorRequirement("losses", LOSSES, is_required=False),
+            TensorRequirement("gradients", GRADIENTS, is_required=False),
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if updates are too large."""
-        if is_training(view) and not self._has_jumped:
+        if is_training(view):
             for name, loss in loss_values(view, LOSSES).items():
-                least = self._least.setdefault(name, loss)
-                self._has_jumped = self._has_jumped or not loss - least <= abs(least)
-                self._least[name] = min(least, loss)
+                self._observe_loss(name, loss)
         issues = super().evaluate(view)
-        if issues and _searches_lines(view.trial):
-            return None
+        if _searches_lines(view.trial):
+            return None if issues else issues
+        if self._large and self._suspected is None:
+            self._suspected = self.issue_of(view, self._large, self.parameters["threshold"] / 2)
+        if self._large and is_training(view) and self._has_died(view):
+            self._large = {}
+            message = f"{self._suspected.message[:-1]}, and later its gradient is 0."
+            return [*(issues or ()), attrs.evolve(self._suspected, message=message)]
         return self._provisional.settle(view, issues, is_certain=self._has_jumped)
+
+    def _observe_loss(self, name: str, loss: float) -> None:
+        least, first = self._least.setdefault(name, loss), self._first_losses.setdefault(name, loss)
+        self._has_jumped = self._has_jumped or not loss - least <= abs(least)
+        self._least[name] = min(least, loss)
+        self._latest_losses.add(name, loss)
+        self._num_losses[name] += 1
+        if self._num_losses[name] <= self.parameters["window"] + 1:
+            self._has_overshot = self._has_overshot or loss > OVERSHOT * first > 0
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue that is held, if no more steps will follow."""
@@ -114,9 +159,31 @@ class LearningRateTooHigh(UpdateSizeRule):
         window: int = self.parameters["window"]
         return self._count[name] < 2 * window
 
+    def _has_died(self, view: StepView) -> bool:
+        """Return whether the gradient of a weight that had large updates stays 0, although the loss has not fallen."""
+        streaks = [
+            self._still.observe(name, not view.statistic(gradient, any_non_zero))
+            for name in self._large
+            if (gradient := gradient_in(view, name)) is not None
+        ]
+        return (
+            max(streaks, default=0) >= STILL
+            and bool(self._first_losses)
+            and all(
+                statistics.median(self._latest_losses.of(name) or [math.inf]) > LEARNT * first > 0
+                for name, first in self._first_losses.items()
+            )
+        )
+
+    @property
+    def limit(self) -> float:
+        """The largest usual update: half of the threshold if the first updates have overshot."""
+        threshold: float = self.parameters["threshold"]
+        return threshold / 2 if self._has_overshot else threshold
+
     def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
         """Return the weights that change too fast, the fastest first."""
-        limit: float = self.parameters["threshold"]
+        limit = self.limit
         found = {name for name in usual if usual[name] > limit and name not in self._from_zero}
         settling = {name: usual[name] for name in found if self._settles(name)}
         self._waiting = settling | self._waiting
@@ -124,4 +191,8 @@ class LearningRateTooHigh(UpdateSizeRule):
             early = {name: value for name, value in self._waiting.items() if name in usual and self._is_early(name)}
             usual.update(early)
             found |= set(early)
-        return sorted(found - set(settling), key=lambda name: (-usual[name], name))
+        beyond = sorted(found - set(settling), key=lambda name: (-usual[name], name))
+        if not beyond and self._suspected is None:
+            near = {name for name in usual if usual[name] > limit / 2 and name not in self._from_zero}
+            self._large = {name: usual[name] for name in sorted(near, key=lambda name: (-usual[name], name))}
+        return beyond

@@ -59,3 +59,28 @@ def test_long_steps_of_an_optimizer_that_measures_the_curvature_are_fine(run_rul
     monkeypatch.setattr(Trial, "program", program)
     steps = steps_with("w_weight", [np.full(3, 2.0**step) for step in range(8)])
     assert bool(run_rule("LearningRateTooHigh", steps)) == fires
+
+
+@pytest.mark.parametrize(("second_loss", "fires"), [(3.0, False), (11.0, True)])
+def test_half_of_the_limit_is_enough_if_the_first_updates_overshoot(run_rule, second_loss, fires):
+    """The updates are below the limit, and the second loss tells whether they have overshot."""
+    losses = [1.0, second_loss, *[second_loss / 2] * 18]
+    steps = [{"loss": loss, "w_weight": np.full(3, 0.8**step)} for step, loss in enumerate(losses)]
+    assert bool(run_rule("LearningRateTooHigh", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(
+    ("later_gradient", "later_loss", "fires"), [(0.0, 1.0, True), (0.1, 1.0, False), (0.0, 0.1, False)]
+)
+def test_half_of_the_limit_is_enough_if_units_die_of_such_updates(run_rule, later_gradient, later_loss, fires):
+    """The gradient of a weight with updates below the limit is 0 from step 10 on, and the loss has fallen or not."""
+    steps = [
+        {
+            "loss": 1.0 if step < 10 else later_loss,
+            "w_weight": np.full(3, 0.8 ** min(step, 10)),
+            "gradient/w_weight": np.full(3, 0.1 if step < 10 else later_gradient),
+        }
+        for step in range(60)
+    ]
+    issues = run_rule("LearningRateTooHigh", steps_of(steps))
+    assert [("later its gradient is 0" in issue.message, issue.step) for issue in issues] == [(True, 5)] * fires
