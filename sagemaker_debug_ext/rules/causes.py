@@ -177,7 +177,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("ExplodingTensor", "not finite"),
     Sign("LossSpike", "learning rate too high"),
     Sign("DeadRelu", "dead units"),
-    Sign("SaturatedActivation", "initialisation"),
+    Sign("SaturatedActivation", "learning rate too high"),
     Sign("ActivationCollapse", "dead units", text=IS_FLAT),
     Sign("ActivationCollapse", "dead units", text=VARIED),
     Sign("ActivationCollapse", "initialisation"),

@@ -1,7 +1,7 @@
-"""Pairings of a loss, the activation before it and its targets that cannot work.
+"""Pairings of a loss, the activation before it and its targets that do not fit.
 
 The program record holds loss and activation, and the first batch shows the form and range of the targets. Each row of
-`PAIRINGS` is a pairing that cannot work; it is found before training.
+`PAIRINGS` is a pairing that cannot work, or hardly; it is found before training.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ CLASSES: Final = frozenset(
 YES_NO: Final = frozenset({"binary_crossentropy", "BCELoss", "BCEWithLogitsLoss", "sigmoid_cross_entropy_with_logits"})
 DIFFERENCES: Final = frozenset(
     {
-        "mean_squared_error", "mean_absolute_error", "huber", "log_cosh",
+        "mean_squared_error", "mean_absolute_error", "mean_squared_logarithmic_error",
+        "mean_absolute_percentage_error", "huber", "log_cosh",
         "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss",
     }
 )  # fmt: skip
@@ -39,7 +40,8 @@ ALWAYS_LOGITS: Final = frozenset(
     }
 )  # fmt: skip
 """Losses that always apply softmax or sigmoid themselves, even to the output of one."""
-PROBABILITIES: Final = frozenset({"softmax", "sigmoid", "hard_sigmoid"})
+SIGMOIDS: Final = frozenset({"sigmoid", "hard_sigmoid"})
+PROBABILITIES: Final = SIGMOIDS | {"softmax"}
 NO_PROBABILITIES: Final = frozenset({"relu", "tanh", "linear", "elu", "selu", "leaky_relu", "softplus", "gelu", "silu"})
 
 CUTTING: Final = frozenset({"relu", "relu6", "softmax", "sigmoid", "hard_sigmoid"})
@@ -124,6 +126,14 @@ class Output:
         return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
 
     @property
+    def has_no_shares(self) -> bool:
+        """Whether the targets of many samples are vectors that do not add up to 1."""
+        values = to_float64(self.targets)
+        if values.ndim != 2 or values.shape[1] != self.units:
+            return False
+        return float(np.mean(np.abs(values.sum(axis=1) - 1) > MOST_OUT_OF_REACH)) > MOST_OUT_OF_REACH
+
+    @property
     def has_several_classes(self) -> bool:
         """Whether targets are vectors of 0 and 1, in many of which several classes are right.
 
@@ -166,7 +176,7 @@ _RANGES: Final = {
 
 @attrs.frozen
 class Pairing:
-    """A pairing that cannot work.
+    """A pairing that does not fit.
 
     Args:
         text: The fault, as the end of "The loss does not suit the output: …".
@@ -227,6 +237,14 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.loss in DIFFERENCES and output.is_out_of_reach,
     ),
     Pairing(
+        "the answers of a softmax add up to 1, and the targets do not",
+        lambda output: output.loss in DIFFERENCES and output.activation == "softmax" and output.has_no_shares,
+    ),
+    Pairing(
+        "binary cross entropy takes each unit for a question of its own, and a softmax makes them compete",
+        lambda output: output.loss in YES_NO and output.activation == "softmax" and (output.units or 0) > 2,
+    ),
+    Pairing(
         "the targets are classes, one-hot, and the loss and the plain output are of quantities",
         lambda output: output.loss in DIFFERENCES and output.activation == "linear" and output.has_one_hot_targets,
     ),
@@ -235,11 +253,15 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.loss in CLASSES and output.has_several_classes,
     ),
     Pairing(
+        "cross entropy needs units that compete, as in a softmax, and a sigmoid answers for each unit alone",
+        lambda output: output.loss in CLASSES and not output.from_logits and output.activation in SIGMOIDS,
+    ),
+    Pairing(
         DROPPED_ANSWERS,
         lambda output: output.drops,
     ),
 )
-"""Pairings that cannot work, the most certain first."""
+"""Pairings that do not fit, the most certain first."""
 
 
 def problem_of_own_loss(program: ProgramRecord | None) -> str:

@@ -15,9 +15,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, desc
 from sagemaker_debug_ext.rules.inference.class_weights import ClassWeights, weights_of
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.pairings import (
-    CLASSES,
     OVER_SAMPLES,
-    YES_NO,
     Output,
     adds_up_over_samples,
     output_of,
@@ -164,7 +162,7 @@ def problem_of(kind: str, seen: _Seen, *, is_activation_known: bool = False) -> 
             "expects logarithms of probabilities, but gets other values",
         ),
         (
-            kind in DIFFERENCES and seen.out_of_reach > MIN_OUTSIDE * seen.elements,
+            kind in DIFFERENCES and not is_activation_known and seen.out_of_reach > MIN_OUTSIDE * seen.elements,
             "gets outputs of an activation that cannot reach many of the targets",
         ),
     )
@@ -297,10 +295,10 @@ class LossInputMismatch(TensorRule):
 
     If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
     the first batch, if these were saved. It fires for softmax or a cross entropy of classes on a single unit, a cross
-    entropy of outputs that are no probabilities, or of those of a second softmax, a binary cross entropy of quantities,
-    targets of 0 with a loss that needs 1 and -1, and targets that the activation cannot reach. It also fires for a
-    softmax over samples, a ReLU before a softmax or sigmoid, one-hot classes with a loss of differences and no
-    activation, and dropout between the last layer and the loss. Then it does not guess from numbers what a cross
+    entropy of outputs that are no probabilities, or of those of a second softmax, a binary cross entropy of quantities
+    or of a softmax, a cross entropy of classes of a sigmoid, targets of 0 with a loss that needs 1 and -1, and targets
+    that the activation cannot reach. It also fires for a softmax over samples, a ReLU before a softmax or sigmoid,
+    one-hot classes with a loss of differences and no activation, and dropout between the last layer and the loss. Then it does not guess from numbers what a cross
     entropy expects. Numbers that suit several losses decide nothing.
 
     Parameters:
@@ -376,7 +374,7 @@ class LossInputMismatch(TensorRule):
             seen.add(scores, targets, kind)
         if seen.steps < patience:
             return None
-        is_known = output is not None and output.loss in CLASSES | YES_NO and output.activation is not None
+        is_known = output is not None and output.activation is not None
         problem = problem_of(kind, seen, is_activation_known=is_known)
         sums = self._sums.get(name)
         if problem or sums is None or not sums.stays:

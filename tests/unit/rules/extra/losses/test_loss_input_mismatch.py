@@ -65,6 +65,21 @@ def test_scores_bounded_as_by_tanh_fire(run_rule, factor, fires):
     assert bool(run_rule("LossInputMismatch", steps)) == fires
 
 
+@pytest.mark.parametrize(("activation", "fires"), [("linear", False), (None, True)])
+def test_bounded_answers_are_no_fault_of_an_output_without_an_activation(
+    run_rule, make_trial, monkeypatch, activation, fires
+):
+    """A good model of a noisy wave answers within its amplitude; if the last layer is unknown, it may be a tanh."""
+    tail = (LayerRecord(name="dense", type="Dense", activation=activation, units=1),)
+    loss = LossRecord(name="predictions", type="mean_squared_error", tail=tail)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", losses=(loss,)))
+    answers = np.array([[0.95], [-0.97], [0.3], [-0.2]])
+    targets = answers * 1.2
+    values = {"loss": np.array([np.mean((answers - targets) ** 2)]), "predictions": answers, "labels": targets}
+    trial = make_trial(steps_of([values] * 20), collections=KERAS_COLLECTIONS)
+    assert bool(run_rule("LossInputMismatch", trial)) == fires
+
+
 @pytest.mark.parametrize(("labels", "fires"), [([[1, 1, 0], [0, 1, 1]], True), ([[0.5, 0.5, 0], [0, 0, 1]], False)])
 def test_several_labels_of_a_sample_are_no_shares(run_rule, labels, fires):
     """Targets of a cross entropy over classes fire if they do not add up to 1."""
