@@ -51,12 +51,17 @@ def times_guessing(loss: LossObservation) -> float | None:
     if loss.scores.shape != loss.targets.shape:
         return None
     scores, targets = to_float64(loss.scores), to_float64(loss.targets)
-    if loss.is_binary:
+    if _asks_yes_or_no(loss):
         if scores.min() >= 0 and scores.max() <= 1:  # probabilities or bounded outputs
             return None
         return float(np.mean(np.logaddexp(0, scores) - scores * targets)) / math.log(2)
     size = float(np.mean(targets**2))
     return math.sqrt(float(np.mean(scores**2)) / size) if size > 0 else None
+
+
+def _asks_yes_or_no(loss: LossObservation) -> bool:
+    """Return whether targets are 0 and 1, and the loss is not one of quantities."""
+    return loss.is_binary and not loss.is_regression_loss
 
 
 class InitialLoss(BuiltinRule):
@@ -116,7 +121,7 @@ class InitialLoss(BuiltinRule):
         for loss in observed_losses(view):
             times = times_guessing(loss)
             if times is not None:
-                has_classes = loss.num_classes is not None or loss.is_binary
+                has_classes = loss.num_classes is not None or _asks_yes_or_no(loss)
                 yield loss.name, times / (factor if has_classes else factor**2)
         for name, times in times_guessing_of_trees(view).items():
             yield name, times / (factor**2 if name.endswith("rmse") else factor)

@@ -45,3 +45,15 @@ def test_outputs_from_0_to_1_when_given_to_a_loss_of_two_classes_then_give_no_ve
     """An output within 0 and 1 may be a probability, so it is not evaluated as a logit."""
     tensors = loss_tensors(np.full((4, 1), score), np.array([[0.0], [0.0], [0.0], [1.0]]))
     assert bool(run_rule("InitialLoss", {(TRAIN, 0): tensors}, factor=1.1)) == fires
+
+
+@pytest.mark.parametrize(("name", "fires"), [("BCEWithLogitsLoss", True), ("MSELoss", False)])
+def test_yes_or_no_under_a_loss_of_quantities_is_a_quantity(run_rule, name, fires):
+    """Scores up to 10 are far from labels of 0 and 1 as logits, and within what is allowed as numbers."""
+    scores, labels = np.linspace(-10, 10, 40)[:, None], np.tile([0.0, 1.0], 20)[:, None]
+    values = {
+        "MSELoss": np.mean((scores - labels) ** 2),
+        "BCEWithLogitsLoss": np.mean(np.logaddexp(0, scores) - scores * labels),
+    }
+    tensors = {f"{name}_input_0": scores, f"{name}_input_1": labels, f"{name}_output_0": np.array([values[name]])}
+    assert bool(run_rule("InitialLoss", {(TRAIN, 0): tensors})) == fires
