@@ -126,6 +126,11 @@ class Output:
         return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
 
     @property
+    def spreads_targets(self) -> bool:
+        """Whether there are more answers than targets for each sample."""
+        return self.answers is not None and 1 < self.targets.size < self.answers.size
+
+    @property
     def has_no_shares(self) -> bool:
         """Whether the targets of many samples are vectors that do not add up to 1."""
         values = to_float64(self.targets)
@@ -231,6 +236,10 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
     Pairing(
         "the loss needs targets of 1 and -1, and many are 0",
         lambda output: output.loss in MARGINS and output.share_of_targets(lambda values: values == 0) > MOST_ZEROS,
+    ),
+    Pairing(
+        "each target is broadcast to several answers, as of a recurrent layer that returns its whole sequence",
+        lambda output: output.loss in DIFFERENCES | YES_NO and output.spreads_targets,
     ),
     Pairing(
         "the activation cannot reach many of the targets",

@@ -1,9 +1,9 @@
-"""MissingActivation: consecutive layers without an activation between them."""
+"""MissingActivation: consecutive layers without an activation between them, or with one that passes little on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,11 @@ from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
 
 
 class _Layer(NamedTuple):
@@ -34,6 +38,9 @@ class MissingActivation(BuiltinRule):
     steps. This must hold for at least half of these layers, because factorized matrices, which follow each other on
     purpose, are fewer.
 
+    It also fires if the program record names a softmax whose output is the input of such a layer. Its shares add up to
+    1, so that of many units each gets little to pass on.
+
     Parameters:
         patience: Number of consecutive saved steps; 3 when not given.
 
@@ -47,7 +54,7 @@ class MissingActivation(BuiltinRule):
 
     spec_name = "MissingActivation"
     fires_after_patience = True
-    advice = "Add an activation, such as ReLU, between the layers."
+    advice = "Use an activation for single units, such as ReLU, between the layers."
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
@@ -67,11 +74,23 @@ class MissingActivation(BuiltinRule):
         following = [layer.output for layer in layers if _is_followed(view, layer, layers, given)]
         # no layer follows the last one
         holds = len(following) >= max(1, len(layers) / 2)
+        softmaxes = [
+            name
+            for name in view.of_names(_outputs_of_softmax)
+            if (output := view.value(name)) is not None and _enters(name, output, layers, given)
+        ]
         patience: int = self.parameters["patience"]
-        if self._streaks.observe("", holds) < patience:
-            return []
-        text = f"No activation follows {describe_tensors(following)}: the output enters the next layer unchanged."
-        return [self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2)]
+        issues = []
+        if self._streaks.observe("none", holds) >= patience:
+            text = f"No activation follows {describe_tensors(following)}: the output enters the next layer unchanged."
+            issues.append(self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2))
+        if self._streaks.observe("softmax", bool(softmaxes)) >= patience:
+            text = (
+                f"A softmax lies between layers in {describe_tensors(softmaxes)}: its shares add up to 1, so that "
+                "little of each unit enters the next layer."
+            )
+            issues.append(self.found(view, text, tensors=softmaxes, value=len(softmaxes), threshold=0))
+        return issues
 
     def _layers(self, view: StepView) -> Iterator[_Layer]:
         """Yield the layers of two axes whose input and output were saved."""
@@ -93,6 +112,14 @@ def _takes_numbers(view: StepView, name: str) -> bool:
     return given is not None and given.dtype.kind in "fV"
 
 
+def _outputs_of_softmax(trial: Trial, names: Sequence[str]) -> list[str]:
+    """Return the names of outputs of softmax layers, as the program record knows them."""
+    layers = (trial.program or NO_PROGRAM).layers
+    found = {layer.name for layer in layers if layer.type == "Softmax" or layer.activation == "softmax"}
+    ends = ("/outputs", "_output_0")
+    return [name for name in names if name.endswith(ends) and name.removesuffix(ends[0]).removesuffix(ends[1]) in found]
+
+
 def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
     """Return whether the output of a layer is the unchanged input of another one.
 
@@ -105,9 +132,12 @@ def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Map
     output = view.value(layer.output)
     if output is None or not np.any(output):
         return False
-    if not any(_is_same(output, given[other.given]) for other in layers if other.output != layer.output):
-        return False
-    return is_plain(view, layer.weight, layer.given, layer.output)
+    return _enters(layer.output, output, layers, given) and is_plain(view, layer.weight, layer.given, layer.output)
+
+
+def _enters(name: str, output: Array, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
+    """Return whether an output is the unchanged input of a layer other than its own."""
+    return any(_is_same(output, given[other.given]) for other in layers if other.output != name)
 
 
 def _is_same(output: Array, given: Array) -> bool:

@@ -111,7 +111,23 @@ def test_every_row_has_a_case_that_holds():
     outputs.append(Output("categorical_crossentropy", False, "softmax", 3, True, ONE_HOT))
     outputs.append(Output("NLLLoss", False, "log_softmax", 3, False, CLASS_INDICES, log_softmax(0)))
     outputs.append(Output("BCELoss", False, "sigmoid", 1, False, YES_NO, inner="relu"))
+    outputs.append(Output("mean_squared_error", False, "linear", 1, False, SHARES, np.ones((32, 20, 1))))
     assert all(any(row.holds(output) for output in outputs) for row in PAIRINGS)
+
+
+@pytest.mark.parametrize(
+    ("shape", "targets", "text"),
+    [
+        ((32, 1), SHARES, ""),
+        ((32,), SHARES, ""),
+        ((32, 20, 1), SHARES, "each target is broadcast"),
+        ((32, 20, 1), np.ones(1), ""),
+    ],
+)
+def test_pairing_when_there_are_more_answers_than_targets_then_says_so(shape, targets, text):
+    """A sequence of answers for one target of each sample is a fault, and one number for all is not."""
+    problem = problem_of_pairing(Output("mean_squared_error", False, "linear", 1, False, targets, np.ones(shape)))
+    assert problem.partition(" to several")[0] == text
 
 
 def log_softmax(axis):

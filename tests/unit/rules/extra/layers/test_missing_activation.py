@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, fired_at
 
 
@@ -40,3 +42,21 @@ def test_layers_when_fewer_than_half_follow_unchanged_then_do_not_fire(run_rule,
     following = steps_of_two_layers(lambda hidden: hidden)
     steps = {key: {**step, **(apart if others else {})} for key, step in following.items()}
     assert bool(run_rule("MissingActivation", steps)) == fires
+
+
+@pytest.mark.parametrize(
+    ("record", "between", "fires"),
+    [
+        (LayerRecord(name="a", type="Softmax"), lambda hidden: hidden, True),
+        (LayerRecord(name="a", type="Linear", activation="softmax"), lambda hidden: hidden, True),
+        (LayerRecord(name="a", type="Softmax"), lambda hidden: hidden * 2, False),
+        (LayerRecord(name="b", type="Softmax"), lambda hidden: hidden, False),
+        (LayerRecord(name="a", type="ReLU"), lambda hidden: hidden, False),
+    ],
+    ids=["softmax", "in the layer", "not what enters", "at the end", "ReLU"],
+)
+def test_softmax_between_layers_fires(run_rule, monkeypatch, record, between, fires):
+    """A softmax that the record names fires if its output is the input of a fully connected layer."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(record,)))
+    messages = [issue.message for issue in run_rule("MissingActivation", steps_of_two_layers(between))]
+    assert any("A softmax lies between layers in 'a_output_0'" in message for message in messages) == fires
