@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -24,22 +25,36 @@ MIXED: Final = "Numbers of different samples or places are mixed: "
 
 
 def is_transposed_by_reshape(made: Array, taken: Array) -> bool:
-    """Return whether two tensors have the same axes in another order, but their numbers in the same order."""
-    if sorted(made.shape) != sorted(taken.shape) or _long_axes(made) == _long_axes(taken):
+    """Return whether two tensors have the same axes in another order, but their numbers in the same order.
+
+    The places of pictures may be along several axes in the first, and along one in the second.
+    """
+    shapes = _shapes(made.shape, taken.ndim)
+    if not any(sorted(shape) == sorted(taken.shape) for shape in shapes):
+        return False
+    if any(_long_axes(shape) == _long_axes(taken.shape) for shape in shapes):
         return False
     return _has_same_numbers(made, taken)
 
 
 def is_flattened_across_classes(made: Array, rows: Array) -> bool:
     """Return whether scores of shape (N, classes, …) were flattened to rows of classes without moving that axis."""
-    if rows.ndim != 2 or made.ndim < 3 or made.size != rows.size or _long_axes(made) == _long_axes(rows):
+    if rows.ndim != 2 or made.ndim < 3 or made.size != rows.size or _long_axes(made.shape) == _long_axes(rows.shape):
         return False
     num_classes = rows.shape[1]
     return 1 < num_classes == made.shape[1] != made.shape[-1] and _has_same_numbers(made, rows)
 
 
-def _long_axes(tensor: Array) -> list[int]:
-    return [length for length in tensor.shape if length > 1]
+def _shapes(shape: tuple[int, ...], ndim: int) -> list[tuple[int, ...]]:
+    """Return a shape, or those with all axes after the second in one and with all between first and last in one."""
+    if ndim != 3 or len(shape) <= ndim:
+        return [shape]
+    first, second, last = shape[0], shape[1], shape[-1]
+    return [(first, second, math.prod(shape[2:])), (first, math.prod(shape[1:-1]), last)]
+
+
+def _long_axes(shape: tuple[int, ...]) -> list[int]:
+    return [length for length in shape if length > 1]
 
 
 def _has_same_numbers(one: Array, other: Array) -> bool:
@@ -53,7 +68,7 @@ class AxisMixup(FirstStepsRule):
     Checks TRAIN steps (or steps without a mode), and decides after `patience` of them. The rule fires if
 
     - the input of a layer has the axes of another layer's output, or of the model's input, in another order, but the
-      same numbers in the same order: it was reshaped, not transposed;
+      same numbers in the same order: it was reshaped, not transposed. The places of pictures may have become one axis;
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
       an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). Hooks for PyTorch

@@ -17,6 +17,9 @@ def series(step):
     return np.random.default_rng(step).normal(size=(NUM_SAMPLES, NUM_TIMES, NUM_FEATURES))
 
 
+MAPS = np.random.default_rng(0).normal(size=(6, 8, 4, 5))
+
+
 def steps_of(tensors_of, num=3):
     return {(TRAIN, step): tensors_of(series(step)) for step in range(num)}
 
@@ -43,6 +46,28 @@ def test_axes_of_length_one_are_no_order(run_rule):
     """A channel axis of length 1 may be put anywhere."""
     steps = steps_of(lambda x: {"Net_input_0": x[..., :1], "conv_input_0": x[..., :1].reshape(NUM_SAMPLES, 1, -1)})
     assert run_rule("AxisMixup", steps) == []
+
+
+@pytest.mark.parametrize(
+    ("between", "fires"),
+    [
+        (lambda maps: maps.reshape(6, 20, 8), True),
+        (lambda maps: np.moveaxis(maps, 1, -1).reshape(6, 20, 8), False),
+        (lambda maps: maps.reshape(6, 8, 20), False),
+        (lambda maps: maps.reshape(6, 32, 5), False),
+    ],
+    ids=["viewed", "permuted", "flattened places", "flattened rows"],
+)
+def test_places_that_became_samples_of_channels_without_being_moved_fire(run_rule, between, fires):
+    """Maps of shape (samples, channels, height, width) become (samples, places, channels) by a transpose only."""
+    steps = steps_of(lambda _: {"Net_input_0": MAPS, "attention_input_0": between(MAPS)})
+    assert bool(run_rule("AxisMixup", steps)) == fires
+
+
+def test_maps_of_which_two_shapes_are_alike_tell_nothing(run_rule):
+    """With as many channels as rows and columns, flattened places have the shape of channels that were moved."""
+    maps = np.random.default_rng(0).normal(size=(5, 6, 6, 6))
+    assert run_rule("AxisMixup", steps_of(lambda _: {"Net_input_0": maps, "a_input_0": maps.reshape(5, 6, 36)})) == []
 
 
 @pytest.mark.parametrize(
