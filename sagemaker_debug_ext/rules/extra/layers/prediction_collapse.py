@@ -86,7 +86,8 @@ class PredictionCollapse(BuiltinRule):
         predictions_regex: The same for predictions. When not given: the inputs of these losses, and ``predictions``.
         samples: Number of samples to check; 200 when not given.
         patience: Number of steps with labels before the first verdict; 40 when not given.
-        patience_running: The same while the job runs on; 40 when not given.
+        patience_running: The same while the job runs on; 40 when not given. Predictions that collapse later
+            have to do so for as many steps as there are between the two.
         max_share: Largest fraction of one predicted class; 0.98 when not given.
         max_label_share: Largest fraction of one class in the labels for which predictions are evaluated; 0.8 when not
             given.
@@ -115,6 +116,7 @@ class PredictionCollapse(BuiltinRule):
         self._known: collections.deque[float] = collections.deque(maxlen=NUM_BATCHES)
         self._adversarial = AdversarialLosses()
         self._num_steps = 0
+        self._length = 0
         self._pending: dict[str, tuple[StepView, list[Issue]]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -150,10 +152,19 @@ class PredictionCollapse(BuiltinRule):
         issues = self._evaluate(view, names)
         for name in names:
             self._pending.pop(name, None)
-        if not issues or self._num_steps >= self.parameters["patience_running"] or _any_is_final(view, names):
+        if not issues or self._is_late(of_labels=_commonest(self._recent_labels)[1] == 1) or _any_is_final(view, names):
+            self._length = self._length if issues else 0
             return issues
         self._pending |= dict.fromkeys(names, (view, issues))
         return []
+
+    def _is_late(self, *, of_labels: bool) -> bool:
+        """Count a step with an issue, and return whether training has had the time to mend it."""
+        running: int = self.parameters["patience_running"]
+        if of_labels:
+            return self._num_steps >= running
+        self._length += 1
+        return self._length > running - self.parameters["patience"]
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""

@@ -99,6 +99,16 @@ def test_one_class_may_be_predicted_at_first(run_rule, patience, fires):
     assert bool(run_rule("PredictionCollapse", steps_of(steps), patience_running=patience)) == fires
 
 
+@pytest.mark.parametrize(("length", "fires"), [(40, False), (80, True)])
+def test_one_class_may_be_predicted_when_another_model_begins(run_rule, length, fires):
+    """Late in a job, as when the next of several models starts, a collapse has to last as well."""
+    labels, steps = np.arange(20) % 2, []
+    for step in range(300):
+        scores = np.eye(2)[np.zeros(20, int) if 200 <= step < 200 + length else labels]
+        steps.append({"CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_input_1": labels})
+    assert bool(run_rule("PredictionCollapse", steps_of(steps), patience_running=100)) == fires
+
+
 @pytest.mark.parametrize(
     ("scores", "ids"),
     [
