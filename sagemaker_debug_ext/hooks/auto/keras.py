@@ -121,6 +121,10 @@ class _Joiner:
         """Return the hook if a tape of the script's own loop is open."""
         return self._hook if self._hook is not None and self._hook.has_open_tape else None
 
+    def hook_of_any(self) -> KerasHook | None:
+        """Return the hook if a tape of the script's own loop is open, or a method of a model runs."""
+        return self._hook if self._num_running else self.hook_of_loop()
+
     def _find_hook(self, callbacks: Any) -> KerasHook | None:
         if os.getpid() != self._pid or any(isinstance(item, BaseHook) for item in keras.tree.flatten(callbacks or [])):
             return None
@@ -159,4 +163,5 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         import tensorflow as tf  # noqa: PLC0415 - the back end in use
 
         tf.GradientTape.__init__ = joiner.wrap_tapes(tf.GradientTape.__init__)
-        keras_loops.install(keras_loops.LoopWatcher(joiner.hook_of_loop, tf.executing_eagerly), tf.nn)
+        watcher = keras_loops.LoopWatcher(joiner.hook_of_loop, joiner.hook_of_any, tf.executing_eagerly)
+        keras_loops.install(watcher, tf)

@@ -1,7 +1,7 @@
 """What a loop with a gradient tape tells of the program: how it calls the model, and which loss it computes.
 
-Only arguments and results of Python calls are looked at, while a tape of the script is open. The graph that trains
-stays as it is, so that training rounds as ever.
+Only arguments and results of Python calls are looked at, while a tape of the script is open, or while `fit` runs a step
+of the script's own. The graph that trains stays as it is, so that training rounds as ever.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ LOSS_FUNCTIONS: Final = (
     "sparse_softmax_cross_entropy_with_logits",
 )
 """Losses of ``tf.nn``, which are called with ``logits``."""
+DIFFERENCES: Final = ("subtract", "squared_difference")
+"""Functions of ``tf.math`` by which scripts compare predictions with targets, beside the operator."""
 
 
 @attrs.define(eq=False)
@@ -46,11 +48,18 @@ class LoopWatcher:
 
     Args:
         find_hook: Returns the hook if a tape of the script is open.
+        find_any: Returns the hook if a tape of the script is open or `fit` runs.
         is_eager: Returns whether operations run at once, so that nothing is added to a graph.
     """
 
-    def __init__(self, find_hook: Callable[[], KerasHook | None], is_eager: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        find_hook: Callable[[], KerasHook | None],
+        find_any: Callable[[], KerasHook | None],
+        is_eager: Callable[[], bool],
+    ) -> None:
         self._find_hook = find_hook
+        self._find_any = find_any
         self._is_eager = is_eager
         self._last: _LastCall | None = None
         self._num_losses = 0
@@ -69,12 +78,14 @@ class LoopWatcher:
                 outputs = call(model, *args, **kwargs)
             finally:
                 self._num_models -= 1
-            hook = None if self._num_models else self._find_hook()
+            if self._num_models or self._find_any() is None:
+                return outputs
+            told = kwargs.get("training", args[1] if len(args) > 1 else None)
+            self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs))
+            hook = self._find_hook()
             if hook is not None:
                 if args and self._is_eager():
                     hook.save_tape_logs(args[0], outputs)
-                told = kwargs.get("training", args[1] if len(args) > 1 else None)
-                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs))
                 hook.note_loop(model, LoopCall(self._last.trains, None))
             return outputs
 
@@ -106,6 +117,24 @@ class LoopWatcher:
 
         return called
 
+    def wrap_difference(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a wrapper of a difference that notes targets of shape (N,) that spread answers of shape (N, 1)."""
+
+        @functools.wraps(function)
+        def called(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
+            difference = function(left, right, *args, **kwargs)
+            answers = self._last.output() if self._last is not None and self._last.output is not None else None
+            if answers is not None and (answers is left or answers is right):
+                self._note_difference(answers, right if answers is left else left, difference)
+            return difference
+
+        return called
+
+    def _note_difference(self, answers: Any, targets: Any, difference: Any) -> None:
+        hook, model = self._find_any(), self._last.model() if self._last is not None else None
+        if hook is not None and model is not None and _is_column(answers) and _is_vector(targets):
+            hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
+
     def _note_loss(self, predictions: Any, make: Callable[[Any], LoopLoss], of: Any) -> None:
         hook, last = self._find_hook(), self._last
         if hook is None or last is None or last.output is None or last.output() is not predictions:
@@ -124,6 +153,18 @@ def _trains(model: Any, told: Any) -> bool | None:
     return bool(told) if isinstance(told, (bool, int)) else None
 
 
+def _is_column(value: Any) -> bool:
+    """Return whether a tensor has the shape (N, 1), of an N other than 1."""
+    shape = tuple(value.shape)
+    return len(shape) == 2 and shape[0] != 1 and shape[1] == 1
+
+
+def _is_vector(value: Any) -> bool:
+    """Return whether a value has the shape (N,), of an N other than 1."""
+    shape = tuple(getattr(value, "shape", ()))
+    return len(shape) == 1 and shape[0] != 1
+
+
 def _reference(outputs: Any) -> weakref.ref[Any] | None:
     """Return a weak reference to a tensor; None for anything that has none, such as a list of tensors."""
     try:
@@ -132,14 +173,19 @@ def _reference(outputs: Any) -> weakref.ref[Any] | None:
         return None
 
 
-def install(watcher: LoopWatcher, namespace: Any) -> None:
-    """Watch calls of models and losses.
+def install(watcher: LoopWatcher, tf: Any) -> None:
+    """Watch calls of models and losses, and differences.
 
     Args:
         watcher: Notes them.
-        namespace: ``tf.nn``.
+        tf: The module ``tensorflow``.
     """
     keras.Model.__call__ = watcher.wrap_model(keras.Model.__call__)
     keras.losses.Loss.__call__ = watcher.wrap_loss(keras.losses.Loss.__call__)
     for name in LOSS_FUNCTIONS:
-        setattr(namespace, name, watcher.wrap_function(name, getattr(namespace, name)))
+        setattr(tf.nn, name, watcher.wrap_function(name, getattr(tf.nn, name)))
+    for name in DIFFERENCES:
+        setattr(tf.math, name, watcher.wrap_difference(getattr(tf.math, name)))
+    tf.subtract = tf.math.subtract
+    tf.Tensor.__sub__ = watcher.wrap_difference(tf.Tensor.__sub__)
+    tf.Tensor.__rsub__ = watcher.wrap_difference(tf.Tensor.__rsub__)

@@ -84,6 +84,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._is_fitted = False
         self._described_loops: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._loop_calls: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
+        self._spread_shapes: weakref.WeakKeyDictionary[Any, tuple[int, ...]] = weakref.WeakKeyDictionary()
         self._trained_by_batch: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._forms: weakref.WeakKeyDictionary[Any, BatchForm] = weakref.WeakKeyDictionary()
         CustomLoopHook.__init__(self, *args, **kwargs)
@@ -257,7 +258,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             names = {id(layer): name for name, layer in layers_of(plain)}
             batch = self._forms.get(model, UNKNOWN_FORM)
             turns = tuple(sorted(self._trained_by_batch.values()))
-            record = keras_program(plain, names, batch=batch)
+            record = keras_program(plain, names, batch=batch, spread_shape=self._spread_shapes.get(model, ()))
             self._dispatcher.describe_program(attrs.evolve(record, turns=turns if len(turns) > 1 else ()))
 
     @fail_safe
@@ -268,6 +269,11 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._loop_calls[model] = (
                 call if call.loss is not None or known is None else attrs.evolve(known, trains=call.trains)
             )
+
+    @fail_safe
+    def note_spread(self, model: Any, shape: tuple[int, ...]) -> None:
+        """Note the shape of the difference between the answers of a model and targets that have spread them."""
+        self._spread_shapes[model] = shape
 
     def _note_sources(self, sources: Iterable[Any]) -> None:
         """Record a model whose variables a custom loop differentiates by, and how the loop calls it."""
@@ -280,7 +286,8 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
                 self._described_loops[model] = call
                 with never_into_script(_not_described):
                     names = {id(layer): name for name, layer in layers_of(model)}
-                    self._dispatcher.describe_program(keras_program(model, names, loop=call))
+                    shape = self._spread_shapes.get(model, ())
+                    self._dispatcher.describe_program(keras_program(model, names, loop=call, spread_shape=shape))
 
     def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any, weights: Any) -> None:
         """Note the form of a training batch; the end of the step describes them, because no graph is built then."""

@@ -82,6 +82,7 @@ def keras_program(
     names: dict[int, str],
     batch: BatchForm = UNKNOWN_FORM,
     loop: LoopCall | None = None,
+    spread_shape: tuple[int, ...] = (),
 ) -> ProgramRecord:
     """Return the record of a model.
 
@@ -90,6 +91,7 @@ def keras_program(
         names: Names of its layers, by their `id`.
         batch: Form of a training batch.
         loop: How a custom loop calls the model; None where `fit` trains it.
+        spread_shape: As in `LossRecord`, of a loss that the script computes itself.
     """
     layers = [layer for layer in getattr(model, "layers", ()) if not isinstance(layer, keras.layers.InputLayer)]
     tails = list(_tails(model, layers))
@@ -98,6 +100,8 @@ def keras_program(
     losses = _with_targets(tuple(found), batch.labels)
     if any(loss.type == "" for loss in losses):
         unknown.append("loss: the class of a loss, because it is a custom object")
+    if spread_shape:
+        losses += (LossRecord(name="loss", type="", spread_shape=spread_shape),)
     optimizer = getattr(model, "optimizer", None)
     return ProgramRecord(
         framework="Keras",

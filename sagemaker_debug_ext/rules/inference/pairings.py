@@ -276,7 +276,8 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
 def problem_of_own_loss(program: ProgramRecord | None) -> str:
     """Return the problem of a loss that the script computes itself; empty if there is none, or it has no such loss."""
     shapes = (loss.spread_shape for loss in (program.losses if program is not None else ()) if loss.spread_shape)
-    return next((f"targets are broadcast, so the loss averages numbers of shape {shape}" for shape in shapes), "")
+    texts = (str(shape).replace("-1", "N") for shape in shapes)
+    return next((f"targets are broadcast, so the loss averages numbers of shape {text}" for text in texts), "")
 
 
 def problem_of_pairing(output: Output) -> str:

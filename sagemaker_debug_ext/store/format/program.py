@@ -58,7 +58,8 @@ class LossRecord:
         tail: The layers that make its predictions, the last one first, back to the first with weights.
         target_dtype: Dtype of its targets; None if unknown.
         spread_shape: Shape of what it averages, if its targets have spread the predictions, as those of shape (N,)
-            spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown.
+            spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown. A length is -1 in a graph
+            for batches of any size.
     """
 
     name: str

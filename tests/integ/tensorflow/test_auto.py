@@ -243,6 +243,52 @@ def test_run_when_a_model_opens_tapes_in_its_own_step_then_each_step_counts_once
     assert create_trial(str(configured)).steps(smd.modes.TRAIN) == [0, 1, 2, 3]
 
 
+SPREAD = """
+import sys
+import tensorflow as tf
+
+class Model(tf.keras.Sequential):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            answers = self(x, training=True)
+            loss = tf.reduce_mean((y - answers) ** 2)
+            if "function" in sys.argv:
+                loss = tf.reduce_mean(tf.math.squared_difference(answers, y))
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
+        return {"loss": loss}
+
+tf.keras.utils.set_random_seed(3)
+model = Model([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+model.compile("sgd", jit_compile=False)
+x = tf.random.normal((24, 4))
+y = x[:, :1] if "column" in sys.argv else x[:, 0]
+data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+if "fit" in sys.argv:
+    model.fit(data, verbose=0)
+else:
+    step = tf.function(model.train_step, reduce_retracing=True)
+    for batch in data.batch(1):
+        step(tf.nest.map_structure(lambda part: part[0], batch))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fires"),
+    [(("fit",), True), (("fit", "column"), False), (("loop", "function"), True)],
+    ids=["own step", "own step with a column", "loop"],
+)
+def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script, configured):
+    """Targets of shape (N,) minus answers of shape (N, 1) are N × N numbers, which a loss of its own averages."""
+    script.write_text(SPREAD)
+    captured = run_captured(script, *arguments)
+    assert captured.returncode == 0, captured.stderr
+    trial = create_trial(str(configured))
+    chosen = {"LossInputMismatch": recommended_rules(trial)["LossInputMismatch"]}
+    messages = [issue.message for issue in evaluate(chosen, trial).run()]
+    assert any("targets are broadcast" in message for message in messages) == fires
+
+
 LOOP = """
 import tensorflow as tf
 

@@ -289,9 +289,9 @@ class LossInputMismatch(TensorRule):
     more, the more common they are. Hooks for PyTorch record the weights, and hooks for Keras save those of samples.
 
     It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast, and
-    if the outputs of the model add up to 1 over the samples of a batch instead of the classes. For PyTorch,
-    ``sagemaker-debug run`` also finds targets of shape (N,) that spread outputs of shape (N, 1) in a loss of the
-    script's own.
+    if the outputs of the model add up to 1 over the samples of a batch instead of the classes. With
+    ``sagemaker-debug run``, it also finds targets of shape (N,) that spread outputs of shape (N, 1) in a loss of the
+    script's own, of PyTorch or under a gradient tape.
 
     If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
     the first batch, if these were saved. It fires for softmax or a cross entropy of classes on a single unit, a cross
