@@ -23,7 +23,8 @@ class UpdateSizeRule(BuiltinRule):
     """A rule over the relative size of updates, for each step of training.
 
     An observation is the norm of a weight's change since its previous saved value, relative to the norm of that value,
-    per step. The median of the latest observations of a weight is its usual update.
+    per step. The median of the latest observations of a weight is its usual update. Biases and, beside matrices, single
+    numbers are not observed.
     """
 
     is_too_large: ClassVar[bool]
@@ -46,10 +47,7 @@ class UpdateSizeRule(BuiltinRule):
         mode = train_or_all(view)
         if view.step_in(mode) is None:
             return None
-        is_offset = naming_scheme_of(
-            view.trial
-        ).is_offset  # which start at 0, so that they change by much of their size
-        names = [name for name in view.selected(self.selection) if not is_offset(name)]
+        names = self._weights(view)
         for name in names:
             self._observe(view, name, mode)
         usual = {name: statistics.median(self._recent.of(name)) for name in names if self._recent.is_full(name)}
@@ -58,6 +56,17 @@ class UpdateSizeRule(BuiltinRule):
             return None
         beyond = self.out_of_bounds(moving)
         return [self.issue_of(view, {name: moving[name] for name in beyond}, self.limit)] if beyond else []
+
+    def _weights(self, view: StepView) -> list[str]:
+        """Return the weights that have a size to compare updates with.
+
+        Offsets start at 0, so that they change by much of their size. A single number, such as the slope of a PReLU,
+        has no size beside that of matrices.
+        """
+        is_offset = naming_scheme_of(view.trial).is_offset
+        names = [name for name in view.selected(self.selection) if not is_offset(name)]
+        sized = [name for name in names if (value := view.value(name)) is None or value.ndim > 1 or value.size > 1]
+        return sized or names
 
     def issue_of(self, view: StepView, usual: Mapping[str, float], limit: float) -> Issue:
         """Return the issue of weights whose usual updates are out of bounds, the worst first."""

@@ -30,6 +30,14 @@ def test_updates_count_for_each_step_between_saved_ones(run_rule):
     assert run_rule("LearningRateTooHigh", steps) == []
 
 
+@pytest.mark.parametrize(("shape", "fires"), [((1,), False), ((1, 1), True)], ids=["a slope", "a matrix"])
+def test_a_single_number_beside_matrices_has_no_size(run_rule, shape, fires):
+    """The slope of a PReLU may change by half of its size, and the only weight of a line may not."""
+    steps = [{"w_weight": np.full((3, 3), 1.01**step), "v_weight": np.full(shape, 1.5**step)} for step in range(8)]
+    assert bool(run_rule("LearningRateTooHigh", steps_of(steps))) == fires
+    assert run_rule("LearningRateTooHigh", steps_with("v_weight", [np.full(shape, 1.5**step) for step in range(8)]))
+
+
 @pytest.mark.parametrize(("rate", "fires"), [(0.6, False), (2.0, False), (4.0, True)])
 def test_first_updates_that_shrink_are_waited_for(run_rule, rate, fires):
     """First updates that shrink, as those of Adagrad, are tolerated if later ones are small."""
