@@ -111,7 +111,7 @@ class _Run:
         self.skip(step, is_evaluated=issues is not None)
         if not issues:
             return []
-        recorded = self._record(step, issues)
+        recorded = self._record(issues)
         if ends:
             self.end("IssuesFound")
         return recorded
@@ -124,9 +124,9 @@ class _Run:
             self.fail(failure.error)
             return []
         recorded: list[Issue] = []
-        for step, found in itertools.groupby(issues, key=lambda issue: issue.step):
+        for _, found in itertools.groupby(issues, key=lambda issue: issue.step):
             if self.is_active:  # rather than ended by its first issue
-                recorded += self._record(step, list(found))
+                recorded += self._record(list(found))
         return recorded
 
     def fail(self, error: BaseException) -> None:
@@ -164,11 +164,9 @@ class _Run:
             return "Error", error_details(failure.error)
         return status, details
 
-    def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
-        if not issues:
-            return []
-        first = self._status.first_issue_step
-        if first is None or step < first:  # issues that waited for the end of the job may be of an earlier step
+    def _record(self, issues: Sequence[Issue]) -> list[Issue]:
+        step, first = min(issue.step for issue in issues), self._status.first_issue_step
+        if first is None or step < first:  # rules that hold issues back return them at a later step
             details = condition_met_details(self.rule.rule_name, step)
             self._update(status="IssuesFound", details=details, first_issue_step=step)
         self.rule.actions.invoke(issues[0].message)

@@ -101,6 +101,22 @@ def test_status_of_a_fired_rule_is_worded_as_sagemaker_words_it(trial):
     assert status_of(evaluation).num_issues == 2
 
 
+class HoldsBack(FiresAt):
+    """Returns each issue one step later."""
+
+    def result_at(self, step):
+        return [self.issue(step - 1)] if self.invoke_at_step(step - 1) else []
+
+
+def test_status_of_a_rule_that_holds_an_issue_back_names_the_step_of_the_issue(trial):
+    """As the line of the issue does, and not the step at which the rule returned it."""
+    evaluation = evaluate([HoldsBack(trial, (1, 2))], trial)
+    assert [issue.step for issue in evaluation.run()] == [1, 2]
+    status = status_of(evaluation)
+    assert (status.first_issue_step, status.num_issues) == (1, 2)
+    assert "at step 1 resulted" in status.details
+
+
 def test_a_rule_may_end_at_its_first_issue_while_others_go_on(trial):
     """As SageMaker ends rules; with all of them ended no further step is looked at."""
     rules = [FiresAt(trial, (1, 2)), Other(trial, (3,))]
