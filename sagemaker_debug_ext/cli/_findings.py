@@ -19,7 +19,8 @@ def announce(explanations: dict[str, Explanation]) -> None:
         for need in explanation.needs:
             if need.tensors:
                 example = ", ".join(need.tensors[:3]) + (", …" if len(need.tensors) > 3 else "")
-                _output.say(f"{name}: looks at {_count(len(need.tensors), 'tensor')} as {need.purpose} ({example})")
+                purpose = "" if need.purpose == "tensors" else f" as {need.purpose}"
+                _output.say(f"{name}: looks at {_count(len(need.tensors), 'tensor')}{purpose} ({example})")
         for problem in explanation.problems:
             _output.say(f"{name}: gives no verdict as things stand: {problem}")
 
@@ -97,7 +98,7 @@ def has_news(status: RuleStatus) -> bool:
 def silent_line(names: Sequence[str]) -> str:
     """Return a line about rules that were not named and lack their tensors."""
     rules = "1 rule did" if len(names) == 1 else f"{len(names)} rules did"
-    return f"{rules} not find the tensors to evaluate: {', '.join(names)} (name one to learn what it looks for)"
+    return f"{rules} not find the tensors to evaluate: {', '.join(names)}; one that is run by name says what it lacks"
 
 
 def write_causes(causes: Sequence[LikelyCause]) -> None:

@@ -159,7 +159,7 @@ def _problem(need: TensorRequirement, trial: Trial, names: list[str]) -> str:
     if wanted:
         patterns = " or ".join(repr(pattern.pattern) for pattern in wanted)
         known = trial.tensor_names()
-        example = f", names look like {known[0]!r}" if known else ""
+        example = f"; names look like {known[0]!r}" if known else ""
         reasons.append(
             f"no tensor has a name with {patterns}; save such tensors with a collection that includes them, or give "
             f"the rule another pattern{example}"
