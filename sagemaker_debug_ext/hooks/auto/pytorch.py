@@ -13,6 +13,7 @@ import functools
 import inspect
 import logging
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -250,6 +251,7 @@ class _Finder:
         self._is_remote = str(configuration.options.out_dir).startswith(SCHEME)
         self._data: tuple[int | None, int] | None = None
         self._bare_loop = BareLoop()
+        self._has_seen_backward = False
         self._detector = LossDetector(self._on_backward)
         self._handle: RemovableHandle | None = None
 
@@ -265,6 +267,8 @@ class _Finder:
             if self._num_calls_without_news == _SETTLED_AFTER_CALLS:
                 self.stop()
             return
+        if self._hook is None and not self._has_seen_backward and _is_keras_layer(module):
+            return  # Keras calls layers to build them; those that `fit` trains are captured by another hook
         self._num_calls_without_news = 0
         if os.getpid() != self._pid and not self._follow():
             return
@@ -296,6 +300,7 @@ class _Finder:
 
     def _on_backward(self, tensors: Iterable[Any]) -> None:
         """Look for a loop that trains tensors without a module, as long as no module was a model."""
+        self._has_seen_backward = True
         with never_into_script(functools.partial(_report, "loop without a module")):
             if registry.has_hook() or os.getpid() != self._pid:
                 self._detector.detach()
@@ -373,6 +378,10 @@ def _report(name: str, error: Exception) -> None:
 
 def _is_model(module: nn.Module) -> bool:
     return any(parameter.requires_grad for parameter in module.parameters())
+
+
+def _is_keras_layer(module: nn.Module) -> bool:
+    return isinstance(module, getattr(sys.modules.get("keras"), "Layer", ()))
 
 
 def _is_loss(module: nn.Module) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import types
 
 import pytest
 import torch
@@ -262,6 +264,26 @@ def test_look_when_hook_is_closed_then_no_more_is_looked_for(configured, caplog)
     smd.del_hook()
     assert caplog.messages == []
     assert not later._forward_pre_hooks
+
+
+class KerasLayer(torch.nn.Linear):
+    """What a layer of Keras is on this back end: a module."""
+
+
+def test_look_when_a_layer_of_keras_is_called_without_training_then_no_hook_is_made(configured, monkeypatch):
+    """Keras may be building it for `fit`, which has another hook; a loop of the script is captured from step 2 on."""
+    monkeypatch.setitem(sys.modules, "keras", types.SimpleNamespace(Layer=KerasLayer))
+    finder = _Finder(read_configuration(None, os.environ))
+    finder.start()
+    layer = KerasLayer(1, 1)
+    layer(torch.ones(1, 1))
+    assert smd.get_hook() is None
+    for _ in range(2):
+        layer(torch.ones(1, 1)).sum().backward()
+    assert smd.get_hook().has_trained
+    finder.stop()
+    smd.get_hook().close()
+    smd.del_hook()
 
 
 def test_look_when_registering_breaks_then_training_goes_on(configured, monkeypatch, caplog):
