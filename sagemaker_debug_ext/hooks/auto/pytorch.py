@@ -211,6 +211,8 @@ class AutoHook(Hook):
         """Register a module whose forward pass is starting with some inputs."""
         model = self._running_model(module)
         path = None if model is None or _is_loss(module) else path_in_containers(module, model)
+        if path is None and _is_keras_layer(module):  # whose model keeps it where PyTorch does not look
+            path = str(module.name)
         if model is not None and path is not None:
             self._register_hidden_part(module, model, path)
             return

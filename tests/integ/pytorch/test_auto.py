@@ -267,23 +267,38 @@ def test_look_when_hook_is_closed_then_no_more_is_looked_for(configured, caplog)
 
 
 class KerasLayer(torch.nn.Linear):
-    """What a layer of Keras is on this back end: a module."""
+    """What a layer of Keras is on this back end: a module with a name."""
+
+    name = "hid"
 
 
-def test_look_when_a_layer_of_keras_is_called_without_training_then_no_hook_is_made(configured, monkeypatch):
-    """Keras may be building it for `fit`, which has another hook; a loop of the script is captured from step 2 on."""
+class KerasModel(KerasLayer):
+    """A model of Keras: a layer that keeps others where PyTorch does not look."""
+
+    def __init__(self):
+        super().__init__(1, 1)
+        vars(self)["inner"] = KerasLayer(1, 1)
+
+    def forward(self, batch):
+        return super().forward(self.inner(batch))
+
+
+def test_look_when_a_model_of_keras_is_called_then_only_a_loop_of_the_script_gets_the_hook(configured, monkeypatch):
+    """Keras may be building it for `fit`, which has another hook; a loop is captured from its second step on."""
     monkeypatch.setitem(sys.modules, "keras", types.SimpleNamespace(Layer=KerasLayer))
     finder = _Finder(read_configuration(None, os.environ))
     finder.start()
-    layer = KerasLayer(1, 1)
-    layer(torch.ones(1, 1))
+    model = KerasModel()
+    model(torch.ones(1, 1))
     assert smd.get_hook() is None
-    for _ in range(2):
-        layer(torch.ones(1, 1)).sum().backward()
-    assert smd.get_hook().has_trained
+    for _ in range(3):
+        model(torch.ones(1, 1)).sum().backward()
     finder.stop()
     smd.get_hook().close()
     smd.del_hook()
+    trial = create_trial(str(configured))
+    assert trial.steps() == [0, 1]
+    assert {"gradient/KerasModel_weight", "gradient/KerasModel.hid_weight"} <= set(trial.tensor_names())
 
 
 def test_look_when_registering_breaks_then_training_goes_on(configured, monkeypatch, caplog):
