@@ -207,7 +207,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @fail_safe
     def _attach(self, phase: Phase) -> None:
-        if not self._lifecycle.use():
+        if not self._lifecycle.accepts(f"on_{phase.value}_begin"):
             return
         if self._steps.last_begun < 0:
             self._steps.enter_mode(phase.mode)

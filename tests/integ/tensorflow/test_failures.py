@@ -38,6 +38,16 @@ def test_callbacks_when_hook_is_among_them_twice_then_error_before_training(buil
     model.fit(*data, verbose=0, callbacks=[hook])
 
 
+def test_callbacks_when_hook_is_closed_then_one_warning_says_that_nothing_is_saved(build, data, make_hook, caplog):
+    """Training goes on, without a hook, for all runs that follow."""
+    model, hook = build(), make_hook()
+    hook.close()
+    caplog.clear()
+    for _ in range(2):
+        model.fit(*data, verbose=0, callbacks=[hook])
+    assert caplog.messages == [f"on_train_begin() does nothing: the hook for {hook.out_dir!r} is closed"]
+
+
 @pytest.mark.parametrize("model", [None, object(), "model"])
 def test_model_when_it_is_none_of_keras_then_error(model, make_hook):
     """Models of another library, or of an older Keras, are refused when they are registered."""
