@@ -424,8 +424,8 @@ def _verdict(
     evaluated = sum(rule.state in ("nothing found", "found") for rule in rules)
     failed = sum(rule.state == "error" for rule in rules)
     idle = len(rules) - evaluated - failed
-    text = f"Nothing found{so_far} by the {_count(evaluated, 'rule')} that had what they need"
-    text += f"; {idle} had not" if idle else ""
+    text = f"Nothing found{so_far} by {_count(evaluated, 'rule')}"
+    text += f"; {_count(idle, 'other')} had too little to evaluate" if idle else ""
     text += f"; {_count(failed, 'rule')} failed" if failed else ""
     return Sentence.of(
         f"{text}." if evaluated else f"Nothing was evaluated: none of {_count(len(rules), 'rule')} had what it needs."
