@@ -35,7 +35,7 @@ except DebugExtError as error:
         raise
     _refuse(error)
 
-start_profiling_from_environment()
+profiling = start_profiling_from_environment()
 
 if __name__ == "__main__":
     del sys.argv[0]
@@ -56,7 +56,8 @@ if __name__ == "__main__":
             run = prepare_script(sys.argv[0])
         except OSError as error:
             _refuse(f"can't open file {error.filename!r}: {error.strerror}")
-    if not is_attached and CONFIG_PATH_VARIABLE not in os.environ:  # otherwise a warning has been logged
+    is_idle = not is_attached and profiling is None
+    if is_idle and CONFIG_PATH_VARIABLE not in os.environ:  # otherwise a warning has been logged
         print(
             f"sagemaker-debug: nothing is captured: {CONFIG_PATH_VARIABLE} names no configuration file; "
             "sagemaker-debug run --output FOLDER needs none",

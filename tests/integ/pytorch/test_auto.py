@@ -227,6 +227,9 @@ def test_run_when_no_configuration_is_named_then_says_so(script, monkeypatch):
     )
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
     assert run_python(script).stderr == ""
+    script.write_text("")
+    monkeypatch.setenv("SAGEMAKER_DEBUG_EXT_TIMELINE", str(script.with_name("profiler-output")))
+    assert run_captured(script).stderr == ""  # the profile is all that was asked for
 
 
 def test_run_when_configuration_is_misspelt_then_one_warning_says_so(script, configured, tmp_path):
