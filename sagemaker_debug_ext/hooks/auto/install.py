@@ -81,7 +81,7 @@ def _tell_if_nothing_trained(pid: int) -> None:
     if registry.has_hook():
         reason = "only evaluations were seen"
     elif _INSTALLED:
-        reason = "the script trained in no way that capture sees, unless a line above gives another reason"
+        reason = "a line above says why, or the script trained in no way that capture sees"
     else:
         reason = f"the script imported none of {', '.join(_INSTALLERS)}"
     LOG.warning(
