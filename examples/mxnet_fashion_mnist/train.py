@@ -3,7 +3,7 @@
 The script trains on Fashion-MNIST, in the four files of the original data set. It looks for them in the folder that the
 environment variable SM_CHANNEL_TRAINING names, and where Debian's package `dataset-fashion-mnist` puts them; where it
 finds none it generates images of ten simple patterns and says so. It is an ordinary script for a SageMaker training
-job and contains no capture code; the job's hook configuration file selects tensors and steps.
+job with a hook; the job's hook configuration file selects tensors and steps.
 
 To run it elsewhere, create such a file, set the environment variable to its path, and start the script:
 

@@ -2,7 +2,7 @@
 
 The script trains on the 1,797 images (8 x 8 pixels) that scikit-learn ships, or on `digits.npz` (arrays `images` and
 `labels`) in the folder that the environment variable SM_CHANNEL_TRAINING names. It is an ordinary script for a
-SageMaker training job and contains no capture code; the job's hook configuration file selects tensors and steps.
+SageMaker training job with a hook; the job's hook configuration file selects tensors and steps.
 
 To run it elsewhere, create such a file, set the environment variable to its path, and start the script:
 

@@ -2,7 +2,7 @@
 
 The script trains on the 569 cases (30 measurements each) that scikit-learn ships, or on `train.csv` and
 `validation.csv` (the label in the first column) in the folders that the environment variables SM_CHANNEL_TRAIN and
-SM_CHANNEL_VALIDATION name. It is an ordinary script for a SageMaker training job and contains no capture code; the
+SM_CHANNEL_VALIDATION name. It is an ordinary script for a SageMaker training job with a hook; the
 job's hook configuration file selects tensors and rounds.
 
 To run it elsewhere, create such a file, set the environment variable to its path, and start the script:
