@@ -108,7 +108,9 @@ def reaches_layer_unchanged(view: StepView, name: str) -> bool:
         return True
     layers = [layer for layer in view.selected(LAYER_INPUTS) if layer != name]
     of_matrices = [layer for layer in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))]
-    if not of_matrices or any(_holds(view.value(layer), given) for layer in of_matrices):
+    if not of_matrices:
+        return given.dtype.kind in "fV"  # models usually scale pictures of bytes themselves
+    if any(_holds(view.value(layer), given) for layer in of_matrices):
         return True
     if naming_scheme_of(view.trial).hides_kinds:
         return False

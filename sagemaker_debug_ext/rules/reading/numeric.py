@@ -17,6 +17,11 @@ def is_numeric(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biufc" or (dtype.kind == "V" and np.can_cast(dtype, np.float64))
 
 
+def holds_quantities(value: Array) -> bool:
+    """Return whether a tensor has floating-point numbers or the bytes of pictures; other integers are indices."""
+    return value.dtype.kind in "fV" or (value.dtype == np.uint8 and value.ndim > 2)
+
+
 def to_float64(value: Array) -> Array:
     """Return `value` in double precision, because statistics overflow in narrower types."""
     return value.astype(np.complex128 if value.dtype.kind == "c" else np.float64, copy=False)

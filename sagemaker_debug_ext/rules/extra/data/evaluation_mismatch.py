@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
 from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -97,7 +97,7 @@ def _size(deviations: Numbers) -> float:
 
 def features(batch: Array) -> Numbers | None:
     """Return a batch as rows of features, or None if it has none, such as indices."""
-    if batch.dtype.kind not in "fV" or batch.ndim < 2 or batch.size > MAX_FEATURES * len(batch):
+    if not holds_quantities(batch) or batch.ndim < 2 or batch.size > MAX_FEATURES * len(batch):
         return None
     rows: Numbers = to_float64(batch).reshape(len(batch), -1)
     return rows if np.isfinite(rows).all() else None

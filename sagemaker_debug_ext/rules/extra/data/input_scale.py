@@ -12,7 +12,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, desc
 from sagemaker_debug_ext.rules.inference.activations import reaches_layer_unchanged
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
 from sagemaker_debug_ext.rules.inference.training import StreakCounter
-from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
@@ -25,16 +25,16 @@ STANDS_FOR_MISSING: Final = "seems to mark missing targets, because all others a
 
 
 def largest_scale(inputs: Array) -> float | None:
-    """Return the root mean square; None for integers, which are indices, and for non-finite values."""
-    if inputs.dtype.kind not in "fV":
+    """Return the root mean square; None for indices, and for non-finite values."""
+    if not holds_quantities(inputs):
         return None
     found = float(np.sqrt(np.mean(np.square(to_float64(inputs)))))
     return found if math.isfinite(found) else None
 
 
 def largest_magnitude(inputs: Array) -> float | None:
-    """Return the largest absolute value; None for integers, which are indices, and for non-finite values."""
-    if inputs.dtype.kind not in "fV" or not inputs.size:
+    """Return the largest absolute value; None for indices, and for non-finite values."""
+    if not holds_quantities(inputs) or not inputs.size:
         return None
     found = float(np.abs(to_float64(inputs)).max())
     return found if math.isfinite(found) else None
@@ -75,11 +75,12 @@ def comes_near(view: StepView, targets: str, limit: float) -> bool:
 class InputScale(TensorRule):
     """Inputs of the model are far from the scale that networks are initialised for.
 
-    Checks floating-point inputs at TRAIN steps, or at all steps if the trial has no TRAIN steps; EvaluationMismatch is
-    about those of evaluation. The rule fires if their root mean square is above `max_scale`, or their largest magnitude
-    is below `min_scale`, at `patience` consecutive saved steps. Inputs are skipped if layers were saved and none with a
-    weight matrix takes them unchanged: the model then scales them itself, for example by a normalisation. The outputs
-    of a Rescaling layer of Keras are checked as well, because images that are scaled already may be scaled once more.
+    Checks floating-point inputs, and pictures of bytes, at TRAIN steps, or at all steps if the trial has no TRAIN
+    steps; EvaluationMismatch is about those of evaluation. The rule fires if their root mean square is above
+    `max_scale`, or their largest magnitude is below `min_scale`, at `patience` consecutive saved steps. Inputs are
+    skipped if layers were saved and none with a weight matrix takes them unchanged: the model then scales them itself,
+    for example by a normalisation. The outputs of a Rescaling layer of Keras are checked as well, because images that
+    are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,

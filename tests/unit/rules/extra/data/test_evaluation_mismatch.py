@@ -28,6 +28,7 @@ def trained_and_evaluated(change, *, evaluation_loss=1.0, visits=1):
         (lambda x: x * 2, False),
         (lambda x: x * 5, True),
         (lambda x: (x * 9).astype(int), False),
+        (lambda x: (x * 9).astype(np.uint8)[:, None], True),
     ],
 )
 def test_inputs_of_another_mean_or_spread_fire(run_rule, change, fires):

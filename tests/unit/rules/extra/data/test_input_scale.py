@@ -21,6 +21,18 @@ def test_inputs_must_be_of_a_usual_size(run_rule, scale, fires):
     assert run_rule("InputScale", steps_with("Net_input_0", [np.full((4, 2), 999)] * 3)) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "fires"),
+    [({"0_input_0": 1.0, "Net_0.weight": np.ones((3, 4))}, True), ({}, False)],
+    ids=["taken by a layer", "layers unknown"],
+)
+def test_pictures_of_bytes_are_no_indices(run_rule, given, fires):
+    """Bytes from 0 to 255 fire if a layer takes them as they are; if that is unknown, the model may scale them."""
+    pictures = RNG.integers(0, 256, size=(4, 6, 6), dtype=np.uint8)
+    layers = {name: pictures.astype(np.float32) if name == "0_input_0" else value for name, value in given.items()}
+    assert bool(run_rule("InputScale", steps_of([{"Net_input_0": pictures, **layers}] * 3))) == fires
+
+
 def test_inputs_that_are_mostly_zero_are_not_small(run_rule):
     """Sparse inputs, such as normalised counts of words, are sound as long as some of them are not tiny."""
     inputs = np.zeros((4, 4000))
