@@ -105,13 +105,16 @@ class BaselineComparison:
 
         None if there are too few targets, or if all of them are equal.
         """
-        kept = self._answered.get(name)
-        if not kept or self._num_targets[name] < FEWEST_TARGETS:
+        answered = self._answered.get(name)
+        if not answered or self._num_targets[name] < FEWEST_TARGETS:
             return None
+        # the kind of a loss may be unknown at single steps, as at the last batch of an epoch, which is smaller
+        (of_classes, _), *_ = collections.Counter(observation.of_classes for observation in answered).most_common()
+        kept = [observation for observation in answered if observation.of_classes == of_classes]
         if any(observation.targets.shape[1:] != kept[-1].targets.shape[1:] for observation in kept):
             return None
         targets = np.concatenate([observation.targets for observation in kept])
-        constant = error_of_constant(targets, kept[-1].of_classes)
+        constant = error_of_constant(targets, of_classes)
         if not (constant > 0 and np.isfinite(constant)):
             return None
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)

@@ -104,8 +104,9 @@ def has_directions(weight: Array, axis: int) -> bool:
 
 def _with_gradient_beside(trial: Trial, names: tuple[str, ...], selection: Selection) -> list[str]:
     """Return the names with a gradient among others that a selection leaves out."""
-    gradient_of, usual, known = naming_scheme_of(trial).gradient_of, set(selection.among(names, trial)), set(names)
-    return [name for name in names if name not in usual and gradient_of(name, known) is not None]
+    scheme, usual, known = naming_scheme_of(trial), set(selection.among(names, trial)), set(names)
+    others = (name for name in names if name not in usual and not scheme.is_gradient(name))
+    return [name for name in others if scheme.gradient_of(name, known) is not None]
 
 
 def _has_gradients(view: StepView) -> bool:

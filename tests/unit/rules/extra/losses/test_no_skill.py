@@ -11,6 +11,7 @@ from sagemaker_debug_ext.trials import create_trial
 from support.rule_trials import (
     EVAL,
     GLOBAL,
+    KERAS_COLLECTIONS,
     TRAIN,
     classification_steps,
     fired_at,
@@ -231,3 +232,14 @@ def test_an_autoencoder_without_skill_points_at_its_loss(run_rule, shift, cause)
         steps.append({"Net_input_0": inputs, **loss_tensors(np.full((16, 3), shift), targets, name="MSELoss")})
         steps[-1]["MSELoss_output_0"] = float(np.mean((targets - shift) ** 2))
     assert first_cause(run_rule("NoSkill", steps_of(steps))) == cause
+
+
+def test_a_loss_of_unknown_kind_at_the_last_step_is_not_compared_with_the_others(run_rule, make_trial):
+    """The last batch of an epoch is smaller, so that its loss cannot be told from the mean of the epoch."""
+    rng, steps = np.random.default_rng(0), []
+    for step in range(60):
+        labels = rng.integers(0, 2, (20, 1)).astype(float)
+        shares = np.where(labels == 1, 0.75, 0.25)
+        steps.append({"predictions": shares, "labels": labels, "loss": 0.4 if step == 59 else -np.log(0.75)})
+    trial = make_trial(steps_of(steps), collections=KERAS_COLLECTIONS)
+    assert run_rule("NoSkill", trial) == []

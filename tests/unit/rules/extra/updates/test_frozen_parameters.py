@@ -8,7 +8,7 @@ import pytest
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import CUT_OFF, has_directions, have_learnt
 from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import TRAIN, fired_at, first_cause, steps_of, steps_with
+from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at, first_cause, steps_of, steps_with
 
 
 @pytest.mark.parametrize(
@@ -223,6 +223,19 @@ def test_recurrent_weights_of_single_steps_point_at_the_shape_of_the_data(run_ru
     still = {name: np.ones((4, 4)), f"gradient/{name}": np.zeros((4, 4))}
     issues = run_rule("FrozenParameters", steps_of([{**step, **still} for step in moving]))
     assert first_cause(issues) == cause
+
+
+def test_gradients_are_no_parameters(run_rule, make_trial):
+    """In Keras, the gradient of recurrent weights is 0 at all steps as well, and is named with the weights alone."""
+    names = "lstm/weights/lstm/cell/recurrent_kernel:0", "gradients/lstm/cell/recurrent_kernelGrad"
+    still = {names[0]: np.ones((4, 4)), names[1]: np.zeros((4, 4))}
+    moving = {"d/weights/d/kernel:0": np.ones((3, 3)), "gradients/d/kernelGrad": np.ones((3, 3))}
+    steps = [{**still, **{name: value * step for name, value in moving.items()}} for step in range(1, 20)]
+    issues = run_rule(
+        "FrozenParameters", make_trial(steps_of(steps), collections={**KERAS_COLLECTIONS, "weights": ["kernel:0"]})
+    )
+    assert {issue.tensors for issue in issues} == {names[:1]}
+    assert first_cause(issues) == "architecture"
 
 
 @pytest.mark.parametrize(
