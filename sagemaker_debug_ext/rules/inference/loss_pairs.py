@@ -12,6 +12,8 @@ import attrs
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 VALIDATION_NAME: Final = re.compile(r"(?:validation|valid|val|eval|test)[-_](?P<loss>.+)", re.DOTALL)
+MATTERS: Final = 0.1
+"""Fraction of the largest loss so far up to which a difference between losses is negligible."""
 TRAINING_PREFIXES: Final = ("train-", "train_", "training-", "training_", "")
 
 

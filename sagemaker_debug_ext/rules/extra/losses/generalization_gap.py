@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
 
 import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
+from sagemaker_debug_ext.rules.inference.loss_pairs import MATTERS, EvaluationRounds, Losses, loss_pairs
 from sagemaker_debug_ext.rules.inference.training import loss_selection, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
-
-MATTERS: Final = 0.1
-"""Fraction of the largest loss below which a rise is negligible."""
 
 
 @attrs.define

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import (
+    MATTERS,
     EvaluationRounds,
     Losses,
     loss_pairs,
@@ -55,7 +56,8 @@ class Overfit(BuiltinRule):
 
     With `unless_falling`, a gap alone does not fire, because it is harmless while the validation loss still falls.
     Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
-    none of the latest `patience` comparisons gave a new best validation loss.
+    none of the latest `patience` comparisons gave a new best validation loss, and that the gap is more than a tenth of
+    the largest, because both losses of a good model are tiny.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -83,6 +85,7 @@ class Overfit(BuiltinRule):
         self._has_eval_steps = False
         self._exceeded: dict[str, int] = collections.Counter()
         self._best: dict[str, float] = {}
+        self._largest: dict[str, float] = {}
         self._num_worse: dict[str, int] = collections.Counter()
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -116,6 +119,10 @@ class Overfit(BuiltinRule):
         self._num_worse[name] = 0 if is_best else self._num_worse[name] + 1
         if is_best:
             self._best[name] = losses.validation
+        if math.isfinite(losses.validation):
+            self._largest[name] = max(self._largest.get(name, 0.0), abs(losses.validation))
         patience: int = self.parameters["patience"]
-        falls = self.parameters["unless_falling"] and self._num_worse[name] < patience
-        return self._exceeded[name] >= patience and not falls
+        if self._exceeded[name] < patience or not self.parameters["unless_falling"]:
+            return self._exceeded[name] >= patience
+        is_tiny = losses.validation - losses.training <= MATTERS * self._largest.get(name, 0.0)
+        return self._num_worse[name] >= patience and not is_tiny

@@ -149,6 +149,15 @@ def test_a_gap_that_closes_is_no_overfitting(run_rule, last, fires):
     assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
 
 
+@pytest.mark.parametrize(("last", "fires"), [(0.3, False), (0.6, True)])
+def test_a_gap_of_tiny_losses_is_negligible(run_rule, last, fires):
+    """With `unless_falling`, a gap of less than a tenth of the largest validation loss is tolerated."""
+    steps = loss_rounds([1.0, 0.5, 0.02, 0.02, 0.02], [4.0, 1.0, last, last, last])
+    parameters = {"ratio_threshold": 2, "patience": 2}
+    assert run_rule("Overfit", steps, **parameters) != []
+    assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
+
+
 def test_pattern_replaces_the_losses_collection(run_rule):
     """With a pattern, only tensors that it matches are compared."""
     steps = {(TRAIN, 0): {"loss": 1.0, "error": 1.0}, (EVAL, 0): {"loss": 9.0, "error": 8.0}}
