@@ -61,7 +61,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "LeakingFeature": {"copies": False},
     "LearningRateSchedule": {},
     "LearningRateTooHigh": {"threshold": 0.35, "patience_running": 200},
-    "LearningRateTooLow": {"threshold": 5e-6},
+    "LearningRateTooLow": {"threshold": 5e-6, "patience_running": 200},
     "LossDirection": {"factor": 2},
     "LossDivergence": {"factor": 4.5},
     "LossInputMismatch": {"patience": 40, "patience_running": 300},

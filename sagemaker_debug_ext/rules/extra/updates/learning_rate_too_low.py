@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -12,6 +13,7 @@ from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
+from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
@@ -67,6 +69,10 @@ class _Way:
         return self.length > 0 and self.rest >= max(MIN_REST, MANY_RESTS * (self.longest + 1))
 
 
+def _shortest_first(ways: Mapping[str, _Way]) -> list[str]:
+    return sorted(ways, key=lambda name: (ways[name].length, name))
+
+
 def _optimizes_other_parameters(program: ProgramRecord) -> bool:
     """Return whether the latest optimizer has no parameter of the models although an earlier one had some."""
     return any(optimizer.parameters for optimizer in program.optimizers) and not program.optimizers[-1].parameters
@@ -88,11 +94,14 @@ class LearningRateTooLow(UpdateSizeRule):
 
     It also fires if the sum of the first 50 updates is less than 3 % of its norm for every weight, and the loss has not
     fallen by 5 %. It does not fire if predictions already beat the best constant by 4 %, like those of a pretrained
-    model.
+    model. Some weights need to move little: with `patience_running`, this issue is held, and taken back if a loss falls
+    to half of its first level.
 
     Parameters:
         threshold: Smallest usual change per step of the fastest weight, relative to its norm; 1e-5 when not given.
         window: Number of updates to check; 10 when not given.
+        patience_running: Number of TRAIN steps, while the job runs, in which training may disprove an issue of the
+            first updates; 0, which waits for none, when not given.
 
     Source:
         Updates of about a thousandth of the weights are a rule of thumb of the Stanford course CS231n, notes on
@@ -114,6 +123,7 @@ class LearningRateTooLow(UpdateSizeRule):
         self._losses = RollingWindow(NUM_LOSSES)
         self._baseline = BaselineComparison(NUM_LOSSES)
         self._course = LossCourse()
+        self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
@@ -137,8 +147,15 @@ class LearningRateTooLow(UpdateSizeRule):
                 first = self._first_losses.setdefault(name, [])
                 if len(first) < NUM_LOSSES:
                     first.append(loss)
-            found = found or self._evaluate_ways(view) or found
+            ways = {name: self._ways[name] for name in view.selected(self.selection) if name in self._ways}
+            moved = {name: way for name, way in ways.items() if way.length > 0}
+            short = self._provisional.settle(view, self._evaluate_first_updates(view, moved))
+            found = found or self._evaluate_rest(view, moved) or short or found
         return found
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issue that is held, if no more steps will follow."""
+        return self._provisional.take(self.base_trial.loaded_all_steps)
 
     def _has_converged(self) -> bool:
         return self._course.has_fallen_from(self._course.first_levels(), CONVERGED)
@@ -147,32 +164,35 @@ class LearningRateTooLow(UpdateSizeRule):
         """Add the distance that a weight has moved."""
         self._ways.setdefault(name, _Way()).go(update.ratio)
 
-    def _evaluate_ways(self, view: StepView) -> list[Issue]:
-        ways = {name: self._ways[name] for name in view.selected(self.selection) if name in self._ways}
-        moved = {name: way for name, way in ways.items() if way.length > 0}
-        if not moved:
+    def _evaluate_rest(self, view: StepView, moved: Mapping[str, _Way]) -> list[Issue]:
+        """Return an issue if all weights that have moved stand still."""
+        if not (moved and all(way.has_stopped for way in moved.values()) and self._have_gradients(view, list(moved))):
             return []
-        names = sorted(moved, key=lambda name: (moved[name].length, name))
-        if all(way.has_stopped for way in moved.values()) and self._have_gradients(view, names):
-            rest, is_held = moved[names[0]].rest, not _optimizes_other_parameters(view.trial.program or NO_PROGRAM)
-            if is_held and self._has_converged():  # to the last digit
-                return []
-            text = (
-                f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, but not in the "
-                f"{rest} saved steps since, although it has a gradient."
-            )
-            if not is_held:
-                text = f"{describe_tensors(names)} moved once, but not in the {rest} saved steps since: {HELD_BY_NONE}."
-            return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
+        names = _shortest_first(moved)
+        rest, is_held = moved[names[0]].rest, not _optimizes_other_parameters(view.trial.program or NO_PROGRAM)
+        if is_held and self._has_converged():  # to the last digit
+            return []
+        text = (
+            f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, but not in the "
+            f"{rest} saved steps since, although it has a gradient."
+        )
+        if not is_held:
+            text = f"{describe_tensors(names)} moved once, but not in the {rest} saved steps since: {HELD_BY_NONE}."
+        return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
+
+    def _evaluate_first_updates(self, view: StepView, moved: Mapping[str, _Way]) -> list[Issue]:
+        """Return an issue if the first updates together have hardly changed any weight, nor the loss."""
+        if not moved or min(way.updates for way in moved.values()) != PATIENCE:
+            return []
         longest = max(way.length for way in moved.values())
-        is_time = min(way.updates for way in moved.values()) == PATIENCE
-        if is_time and longest < LEAST_WAY and self._has_not_fallen() and not self._has_skill():
-            text = (
-                f"The learning rate is too low for {describe_tensors(names)}: {PATIENCE} updates together have "
-                f"changed no weight by more than {longest:.2g} of its norm, and the loss has hardly fallen."
-            )
-            return [self.found(view, text, tensors=names, value=longest, threshold=LEAST_WAY)]
-        return []
+        if longest >= LEAST_WAY or not self._has_not_fallen() or self._has_skill():
+            return []
+        names = _shortest_first(moved)
+        text = (
+            f"The learning rate is too low for {describe_tensors(names)}: {PATIENCE} updates together have "
+            f"changed no weight by more than {longest:.2g} of its norm, and the loss has hardly fallen."
+        )
+        return [self.found(view, text, tensors=names, value=longest, threshold=LEAST_WAY)]
 
     @staticmethod
     def _have_gradients(view: StepView, names: list[str]) -> bool:

@@ -56,6 +56,14 @@ def test_many_updates_that_lead_nowhere_fire_if_the_loss_stays(run_rule, size, l
     assert [issue.step for issue in issues] == ([50] if fires else [])
 
 
+@pytest.mark.parametrize(("last", "patience", "fires"), [(0.2, 0, True), (0.2, 100, False), (0.9, 100, True)])
+def test_first_updates_that_hardly_move_may_be_enough(run_rule, last, patience, fires):
+    """With `patience_running`, updates that lead nowhere at first are tolerated if the loss halves later."""
+    steps = steps_of_weight(lambda _: 4e-4, lambda step: 1.0 if step < 60 else last, count=120)
+    issues = run_rule("LearningRateTooLow", steps, patience_running=patience)
+    assert [issue.step for issue in issues] == [50] * fires
+
+
 @pytest.mark.parametrize(
     ("moves", "gradient", "fires"),
     [
