@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
+from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
-from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
+from sagemaker_debug_ext.rules.inference.training import gradient_in, is_final, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 MIN_LAYERS: Final = 4
+SMALL: Final = 1e-3
+"""Fraction of the largest gradient that is small enough to explain a model that learns nothing."""
+NUM_LOSSES: Final = 10
+"""Number of latest steps whose predictions are compared with a constant."""
 BEYOND_DOUBT: Final = 1e-10
 """Fraction of the largest gradient that is too small to be explained by the scale of a layer."""
 
@@ -29,6 +36,9 @@ class GradientDecay(BuiltinRule):
     largest one at each of the first `patience` saved steps. Less than 1e-10 of it fires at once. In contrast to
     VanishingGradient, gradients that are small everywhere, as at the end of training, do not fire. Gradients that
     vanish later, for example because weights shrink, do not fire either.
+
+    Many sound models have a layer with a thousandth of the largest gradient. Where one is smaller than that at each of
+    these steps, the rule fires when the job has ended and predictions are not better than the best constant, by 4 %.
 
     Parameters:
         threshold: Smallest mean absolute gradient, relative to that of the layer where it is largest; 1e-6 when not
@@ -52,17 +62,58 @@ class GradientDecay(BuiltinRule):
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
-        self._num_small = 0
+        self._num_seen = 0
         self._is_over = False
+        self._is_sound = False
+        self._suspected: Issue | None = None
+        self._baseline = BaselineComparison(NUM_LOSSES)
+        self._compared: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
-        return TensorRequirement("weights", self.selection), TensorRequirement("gradients", gradients)
+        return (
+            TensorRequirement("weights", self.selection),
+            TensorRequirement("gradients", gradients),
+            TensorRequirement("inputs of losses", INPUTS, is_required=False),
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if layers have hardly any gradient compared with others."""
         if not is_training(view):
             return None
+        if self._suspected is not None:
+            self._compared.update(self._baseline.observe(view))
+            if is_final(view, self._suspected.tensors[0]):
+                return self._take_suspected()
+        sizes = self._sizes(view)
+        if len(sizes) < MIN_LAYERS:
+            return None
+        largest = max(sizes, key=lambda name: sizes[name])
+        limit: float = self.parameters["threshold"]
+        share = min(sizes.values()) / sizes[largest]
+        self._num_seen += 1
+        self._is_over = self._is_over or share >= limit
+        self._is_sound = self._is_sound or share >= SMALL
+        if not self._is_sound and self._num_seen == self.parameters["patience"]:
+            self._suspected = self._vanishing(view, sizes, largest, SMALL)
+        patience = 1 if share < BEYOND_DOUBT else self.parameters["patience"]
+        if self._is_over or self._num_seen < patience:
+            return []
+        self._suspected = None
+        return [self._vanishing(view, sizes, largest, limit)]
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issue of small gradients, if no more steps will follow and the model has learnt nothing."""
+        return self._take_suspected() if self.base_trial.loaded_all_steps else []
+
+    def _take_suspected(self) -> list[Issue]:
+        """Return the issue that is held, unless predictions are better than a constant."""
+        gains = [gain for name in self._compared if (gain := self._baseline.gain(name)) is not None]
+        suspected, self._suspected = self._suspected, None
+        return [suspected] if suspected is not None and gains and max(gains) < GAIN else []
+
+    def _sizes(self, view: StepView) -> dict[str, float]:
+        """Return the mean absolute values of the gradients of weights, by name."""
         sizes = {}
         for weight in view.selected(self.selection):
             gradient = gradient_in(view, weight)
@@ -70,19 +121,13 @@ class GradientDecay(BuiltinRule):
             size = None if gradient is None else view.statistic(gradient, mean_abs)
             if gradient is not None and value is not None and value.ndim > 1 and size and math.isfinite(size):
                 sizes[gradient] = size
-        if len(sizes) < MIN_LAYERS:
-            return None
-        largest = max(sizes, key=lambda name: sizes[name])
-        limit: float = self.parameters["threshold"]
+        return sizes
+
+    def _vanishing(self, view: StepView, sizes: Mapping[str, float], largest: str, limit: float) -> Issue:
         small = sorted((name for name in sizes if sizes[name] < limit * sizes[largest]), key=lambda name: sizes[name])
-        self._is_over = self._is_over or not small
-        self._num_small += 1
-        share = sizes[small[0]] / sizes[largest] if small else 1.0
-        patience = 1 if share < BEYOND_DOUBT else self.parameters["patience"]
-        if self._is_over or self._num_small < patience:
-            return []
+        share = sizes[small[0]] / sizes[largest]
         text = (
             f"Gradients vanish on their way through the layers in {describe_tensors(small)}: the mean absolute "
             f"value of the first is {share:.2g} of that of {largest!r}."
         )
-        return [self.found(view, text, tensors=small, value=share, threshold=limit)]
+        return self.found(view, text, tensors=small, value=share, threshold=limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import fired_at, steps_of
+from support.rule_trials import classification_steps, fired_at, steps_of
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,16 @@ def test_gradients_that_vanish_on_their_way_fire(run_rule, share, steps):
     offset = {"e_weight": np.ones(3), "gradient/e_weight": np.full(3, 1e-12)}
     issues = run_rule("GradientDecay", steps_of([{**weights, **gradients, **offset}] * 4))
     assert [issue.step for issue in issues] == steps
+
+
+@pytest.mark.parametrize(("share", "confidence", "steps"), [(9e-4, 0.0, [2]), (9e-4, 0.3, []), (1.1e-3, 0.0, [])])
+def test_small_gradients_explain_a_model_that_learns_nothing(run_rule, share, confidence, steps):
+    """A gradient below a thousandth of the largest fires at the end, unless predictions beat a constant."""
+    sizes = {"a_weight": 1.0, "b_weight": 0.1, "c_weight": 0.01, "d_weight": share}
+    tensors = {name: np.ones((2, 3)) for name in sizes}
+    tensors |= {f"gradient/{name}": np.full((2, 3), size) for name, size in sizes.items()}
+    trained = {step: {**tensors, **losses} for step, losses in classification_steps(confidence).items()}
+    assert [issue.step for issue in run_rule("GradientDecay", trained)] == steps
 
 
 def test_gradients_that_vanish_later_do_not_fire(run_rule):
