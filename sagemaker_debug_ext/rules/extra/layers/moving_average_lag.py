@@ -15,6 +15,8 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 RATIO: Final = 2.0
 """Ratio of the validation loss to the training loss above which evaluation goes wrong."""
+FAR_WRONG: Final = 10.0
+"""Ratio of the two above which averages that have moved further may explain it, because errors of layers multiply."""
 
 
 class MovingAverageLag(BuiltinRule):
@@ -22,9 +24,9 @@ class MovingAverageLag(BuiltinRule):
 
     Evaluation uses these averages. With ``momentum=0.99`` in Keras, or 0.01 in PyTorch, each step moves them by a
     hundredth of the way, so that after 70 steps half of them is where they began. The rule fires when the job has ended
-    if more than `max_left_percent` is left, and the last validation loss is more than twice the training loss. Losses
-    are compared by evaluation rounds, or by name, as in Overfit. Hooks for PyTorch and Keras record how far each step
-    moves averages.
+    if more than `max_left_percent` is left, and the last validation loss is more than twice the training loss. Half of
+    that is enough if it is more than ten times the training loss. Losses are compared by evaluation rounds, or by name,
+    as in Overfit. Hooks for PyTorch and Keras record how far each step moves averages.
 
     Parameters:
         max_left_percent: Largest part of the initial values in the averages, in percent; 50 when not given.
@@ -75,6 +77,8 @@ class MovingAverageLag(BuiltinRule):
 
     def _issues(self, view: StepView, name: str, pair: Losses, layer: LayerRecord, share: float) -> list[Issue]:
         left, limit = 100 * (1 - share) ** self._num_steps, self.parameters["max_left_percent"]
+        if pair.validation > FAR_WRONG * pair.training:
+            limit /= 2
         if not (left > limit and pair.validation > RATIO * pair.training > 0):
             return []
         text = (

@@ -68,7 +68,8 @@ class LearningRateTooHigh(UpdateSizeRule):
     the loss is above 0.7 of its first value.
 
     Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
-    updates become smaller and a loss falls to 0.7 of its first level, unless a loss has risen in this way.
+    updates become smaller and a loss falls to 0.7 of its first level, unless a loss has risen above twice its first
+    value.
 
     Parameters:
         threshold: Largest usual change of a weight in a step, relative to its norm; 0.25 when not given.
@@ -98,6 +99,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._first_losses: dict[str, float] = {}
         self._num_losses: collections.Counter[str] = collections.Counter()
         self._has_jumped = False
+        self._has_risen = False
         self._has_overshot = False
         self._latest_losses = RollingWindow(self.parameters["window"])
         self._large: dict[str, float] = {}
@@ -127,11 +129,12 @@ class LearningRateTooHigh(UpdateSizeRule):
             self._large = {}
             message = f"{self._suspected.message[:-1]}, and later its gradient is 0."
             return [*(issues or ()), attrs.evolve(self._suspected, message=message)]
-        return self._provisional.settle(view, issues, is_certain=self._has_jumped)
+        return self._provisional.settle(view, issues, is_certain=self._has_risen)
 
     def _observe_loss(self, name: str, loss: float) -> None:
         least, first = self._least.setdefault(name, loss), self._first_losses.setdefault(name, loss)
         self._has_jumped = self._has_jumped or not loss - least <= abs(least)
+        self._has_risen = self._has_risen or not loss - first <= abs(first)
         self._least[name] = min(least, loss)
         self._latest_losses.add(name, loss)
         self._num_losses[name] += 1

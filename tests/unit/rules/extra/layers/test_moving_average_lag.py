@@ -37,12 +37,24 @@ def layers(monkeypatch):
         ((0.001,), (3.0, 3.0), True),
         ((0.5, 0.01), (3.0, 3.0), True),
         ((0.1,), (3.0, 3.0), False),
+        ((0.05,), (3.0, 3.0), False),
+        ((0.05,), (11.0, 11.0), True),
         ((0.001,), (1.5, 1.5), False),
         ((0.001,), (3.0, 1.5), False),
         ((None,), (3.0, 3.0), False),
         ((), (3.0, 3.0), False),
     ],
-    ids=["slow", "one slow", "fast", "evaluation is sound", "evaluation becomes sound", "does not move", "none"],
+    ids=[
+        "slow",
+        "one slow",
+        "fast",
+        "less slow",
+        "less slow and far wrong",
+        "evaluation is sound",
+        "evaluation becomes sound",
+        "does not move",
+        "none",
+    ],
 )
 def test_averages_that_have_hardly_moved_fire_at_the_end(run_rule, layers, shares, validation, fires):
     """The slowest layer counts, and the last evaluation."""
