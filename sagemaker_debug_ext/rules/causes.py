@@ -30,7 +30,7 @@ from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, VARIED, WAS_FLAT
-from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA, OF_COPIES
+from sagemaker_debug_ext.rules.extra.losses.no_skill import FAR_FROM_MEAN, FROM_NEW_DATA, OF_COPIES
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     ALL_ZERO,
@@ -193,6 +193,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("EvaluationOverlap", "sampling"),
     # 6. no learning
     Sign("NoSkill", "loss or output", text=OF_COPIES),
+    Sign("NoSkill", "inputs", text=FAR_FROM_MEAN),
     Sign("NoSkill", "labels"),
     Sign("LossPlateau", "labels"),
     Sign("LossNotDecreasing", "labels"),

@@ -73,7 +73,7 @@ class BaselineComparison:
                 targets = columns_of(targets)
             else:  # other targets are padding
                 targets = targets[(targets >= 0) & (targets < loss.num_classes)]
-            self._keep(loss.name, _Answered(error, targets, of_classes))
+            self._keep(loss.name, _Answered(error, targets, of_classes, loss.constant_part))
             self._seen[loss.name] += 1
             names.append(loss.name)
         return names
@@ -119,11 +119,16 @@ class BaselineComparison:
             return None
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
 
+    def constant_part(self, name: str) -> float:
+        """Return the mean of `LossObservation.constant_part`; 0 if nothing was compared."""
+        return statistics.fmean([observation.constant_part for observation in self._answered.get(name, ())] or [0.0])
+
 
 class _Answered(NamedTuple):
     loss: float
     targets: Array
     of_classes: bool
+    constant_part: float
 
 
 def error_of_constant(targets: Array, of_classes: bool) -> float:

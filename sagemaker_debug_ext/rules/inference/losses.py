@@ -129,6 +129,15 @@ class LossObservation:
         explained = (scores @ targets) ** 2 / spread if spread > 0 else 0.0
         return float((targets @ targets - explained) / max(targets.size - num_fitted, 1))
 
+    @functools.cached_property
+    def constant_part(self) -> float:
+        """Fraction of a mean squared error that would be gone if a constant were added; 0 for other losses."""
+        if self.num_classes is not None or not self.is_regression_loss:
+            return 0.0
+        apart = columns_of(to_float64(self.scores) - to_float64(self.targets))
+        whole = float(np.mean(apart**2))
+        return float(np.mean(apart.mean(axis=0) ** 2)) / whole if 0 < whole < np.inf else 0.0
+
     def _rows(self) -> tuple[Numbers, Array] | None:
         """Return the scores of each sample with a class, and these classes; None without classes."""
         if self.num_classes is None:

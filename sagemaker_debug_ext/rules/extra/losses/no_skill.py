@@ -28,6 +28,10 @@ FROM_INPUTS: Final = "from the inputs"
 OF_COPIES: Final = "The targets are the inputs themselves, so another part of the loss leaves nothing of them"
 """Message part on models that are to give back what they get."""
 
+FAR_FROM_MEAN: Final = "Predictions are still far from the mean of the targets, as where these are not scaled"
+"""Message part on predictions that mostly lack a constant."""
+MOSTLY: Final = 0.5
+
 
 @attrs.define
 class _Best:
@@ -50,7 +54,7 @@ class NoSkill(BuiltinRule):
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
     predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of
-    an autoencoder, the message says so.
+    an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added.
 
     Some sound models learn nothing for a long time, because their learning rate is warmed up or the first step is the
     hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
@@ -149,6 +153,8 @@ class NoSkill(BuiltinRule):
         )
         if self._is_copy.get(worst):
             text = f"{text} {OF_COPIES}, or the code between is too small."
+        elif self._baseline.constant_part(worst) > MOSTLY:
+            text = f"{text} {FAR_FROM_MEAN}."
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
 
     def _note_copies(self, view: StepView) -> None:

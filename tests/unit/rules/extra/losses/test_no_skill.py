@@ -243,3 +243,13 @@ def test_a_loss_of_unknown_kind_at_the_last_step_is_not_compared_with_the_others
         steps.append({"predictions": shares, "labels": labels, "loss": 0.4 if step == 59 else -np.log(0.75)})
     trial = make_trial(steps_of(steps), collections=KERAS_COLLECTIONS)
     assert run_rule("NoSkill", trial) == []
+
+
+@pytest.mark.parametrize(("start", "cause"), [(30.0, "inputs"), (60.0, "labels")])
+def test_predictions_far_from_the_mean_of_targets_point_at_their_scale(run_rule, start, cause):
+    """Predictions on their way to targets of about 60 lack a constant first; those that vary at random do not."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        targets = rng.normal(60, 10, (20, 1))
+        steps.append(loss_tensors(start + rng.normal(0, 3, (20, 1)), targets, name="MSELoss"))
+    assert first_cause(run_rule("NoSkill", steps_of(steps))) == cause
