@@ -81,7 +81,8 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("ActivationCollapse", frozenset({"DeadRelu"}), unless=SINCE_FIRST),
     Consequence("SaturatedActivation", GROWTH),
     Consequence("InitialLoss", AS_BUILT, lag=ANY_STEP),
-    Consequence("LearningRateTooLow", GROWTH | COLLAPSE),
+    Consequence("LearningRateTooLow", GROWTH),
+    Consequence("LearningRateTooLow", COLLAPSE, lag=0),  # it looks back over many updates
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),
     *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill")),
     Consequence("PredictionCollapse", FAULTS, text=ONE_CLASS, lag=ANY_STEP),
