@@ -600,5 +600,85 @@ yastrebksv/TennisCourtDetector#7, PyTorch forum 148155 and 13287, and the pages 
 programs after them are others.
 """
 
-PAIRS: Final = [*KNOWING, *BLIND, *BLIND_LATER, *BLIND_THIRD, *BLIND_FOURTH, *BLIND_FIFTH]
+BLIND_SIXTH_PYTORCH: Final = [
+    Pair("torch_sin_product", "own program, after GitHub pytorch/pytorch#63546", "pytorch", ("axes", "loss or output")),
+    Pair(
+        "torch_noisy_line",
+        "own program, after GitHub pytorch/pytorch#23142",
+        "pytorch",
+        ("learning rate too high", "inputs"),
+    ),
+    Pair(
+        "torch_line_from_scratch",
+        "own program, after GitHub greebear/pytorch-learning#1",
+        "pytorch",
+        ("gradients not reset",),
+    ),
+    Pair("torch_penguins", "own program, after GitHub MicrosoftDocs/ml-basics#48", "pytorch", ("loss or output",)),
+    Pair(
+        "torch_exp_cost",
+        "own program, after a question on whosebug.com",
+        "pytorch",
+        ("not finite", "exploding gradients", "loss or output"),
+    ),
+    Pair(
+        "torch_hidden_stack",
+        "own program, after GitHub meta-pytorch/torchfix#31",
+        "pytorch",
+        ("parameters not trained",),
+    ),
+    Pair("torch_adult_income", "own program, after GitHub aidotse/LeakPro#229", "pytorch", ("loss or output",)),
+    Pair("torch_clothes_cnn", "own program, after a page of blog.gitcode.com", "pytorch", ("parameters not trained",)),
+    Pair(
+        "torch_scene_segmentation",
+        "own program, after GitHub wkentaro/pytorch-fcn#90",
+        "pytorch",
+        ("evaluation data", "inputs"),
+    ),
+    Pair(
+        "torch_vehicle_backbone",
+        "own program, after GitHub nodefluxio/vortex#58",
+        "pytorch",
+        ("learning rate too low",),
+    ),
+    Pair(
+        "torch_book_mnist",
+        "own program, after GitHub fchollet/deep-learning-with-python-notebooks#293",
+        "pytorch",
+        ("gradients not reset",),
+    ),
+    Pair(
+        "torch_chat_reply",
+        "own program, after GitHub shubhamagarwal92/mmd#14",
+        "pytorch",
+        ("wrong mode", "overfitting"),
+    ),
+    Pair(
+        "torch_caption_words",
+        "own program, after GitHub fawazsammani/knowing-when-to-look-adaptive-attention#6",
+        "pytorch",
+        ("axes",),
+    ),
+    Pair(
+        "torch_digit_uncertainty",
+        "own program, after GitHub mattiasegu/uncertainty_estimation_deep_learning#7",
+        "pytorch",
+        ("initialisation",),
+    ),
+    Pair(
+        "torch_face_margin",
+        "own program, after GitHub ronghuaiyang/arcface-pytorch#91",
+        "pytorch",
+        ("not finite", "exploding gradients"),
+    ),
+    Pair(
+        "torch_population_map",
+        "own program, after GitHub jvargasmu/population_estimation#68",
+        "pytorch",
+        ("dead units", "initialisation", "architecture", "loss or output"),
+    ),
+]
+"""The PyTorch pairs of the sixth set."""
+
+PAIRS: Final = [*KNOWING, *BLIND, *BLIND_LATER, *BLIND_THIRD, *BLIND_FOURTH, *BLIND_FIFTH, *BLIND_SIXTH_PYTORCH]
 """All pairs."""
