@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import statistics
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,18 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
+FEWEST_ELEMENTS: Final = 16
+"""Number of elements below which a weight may come near 0 on its way to where it is needed."""
+TINY: Final = 1e-12
+
 
 class UpdateSizeRule(BuiltinRule):
     """A rule over the relative size of updates, for each step of training.
 
     An observation is the norm of a weight's change since its previous saved value, relative to the norm of that value,
     per step. The median of the latest observations of a weight is its usual update. Biases and, beside matrices, single
-    numbers are not observed.
+    numbers are not observed. The change of a weight with few elements is relative to its largest norm so far, because
+    it may pass near 0.
     """
 
     is_too_large: ClassVar[bool]
@@ -36,6 +41,7 @@ class UpdateSizeRule(BuiltinRule):
         """Reset the observations."""
         self._recent = RollingWindow(self.parameters["window"])
         self._known: set[str] = set()
+        self._largest_norms: dict[str, float] = {}
         self._from_zero = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -94,6 +100,10 @@ class UpdateSizeRule(BuiltinRule):
             if not np.any(current):
                 self._from_zero.add(name)
         update = view.once(_latest_update, name, mode)
+        value = view.value(name)
+        if update is not None and value is not None and value.size < FEWEST_ELEMENTS:
+            largest = self._largest_norms[name] = max(update.norm, self._largest_norms.get(name, 0.0))
+            update = update._replace(ratio=update.ratio * update.norm / (largest + TINY))
         if update is not None:
             self._recent.add(name, update.ratio / update.num_steps)
             self.note(name, update)
@@ -122,7 +132,7 @@ def _latest_update(view: StepView, name: str, mode: ModeKeys) -> Update | None:
     if step is None or previous is None or current is None or previous.value.shape != current.shape:
         return None
     size = norm(previous.value)
-    return Update(step - previous.step, size, _change(current, previous.value) / (size + 1e-12))
+    return Update(step - previous.step, size, _change(current, previous.value) / (size + TINY))
 
 
 def update_ratio(current: Array, earlier: Array, epsilon: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training
+from sagemaker_debug_ext.rules.inference.updates import FEWEST_ELEMENTS
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
@@ -51,8 +52,8 @@ class OverRegularisation(BuiltinRule):
     Checks TRAIN steps (or steps without a mode). The rule fires in three cases:
 
     - A dropout layer drops more than `max_dropped` of its input, as the median over `window` steps.
-    - After `window` steps, the norms of the weights with two or more axes are, in the median, below `min_norm` of their
-      first norms.
+    - After `window` steps, the norms of the weights with two or more axes and at least 16 elements are, in the median,
+      below `min_norm` of their first norms.
     - The value of a cross entropy shows that labels are smoothed by more than `max_smoothing`, equally at each of
       `window` steps.
 
@@ -145,7 +146,7 @@ class OverRegularisation(BuiltinRule):
         left = {}
         for name in view.selected(self._weights):
             value, size = view.value(name), view.statistic(name, norm)
-            if value is None or size is None or value.ndim < 2:
+            if value is None or size is None or value.ndim < 2 or value.size < FEWEST_ELEMENTS:
                 continue
             first = self._first.setdefault(name, size)
             if first > 0:

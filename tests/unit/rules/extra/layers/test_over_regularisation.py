@@ -35,7 +35,7 @@ def test_share_of_dropped_elements_when_above_the_limit_then_fires(run_rule, dro
 def test_weights_that_shrink_fire(run_rule, rate, fires):
     """Weights whose norm shrinks to a part of the first fire, and scales of normalisations may shrink."""
     steps = {
-        (TRAIN, step): {"a_weight": np.ones((2, 2)) * rate**step, "n_weight": np.ones(2) * 0.1**step}
+        (TRAIN, step): {"a_weight": np.ones((4, 4)) * rate**step, "n_weight": np.ones(2) * 0.1**step}
         for step in range(10)
     }
     assert bool(run_rule("OverRegularisation", steps)) == fires
@@ -64,8 +64,17 @@ def test_labels_that_are_smoothed_too_much_fire(run_rule, share, fires):
     assert bool(run_rule("OverRegularisation", steps_of(map(step, range(30))))) == fires
 
 
+@pytest.mark.parametrize(("shape", "fires"), [((3, 5), False), ((4, 4), True)])
+def test_weights_of_few_elements_may_shrink(run_rule, shape, fires):
+    """Fewer than 16 numbers may come near 0 because the task needs them there, as the slope of a line."""
+    assert (
+        bool(run_rule("OverRegularisation", steps_with("a_weight", [np.ones(shape) * 0.9**n for n in range(12)])))
+        == fires
+    )
+
+
 @pytest.mark.parametrize(("num_steps", "fires_at"), [(9, []), (10, [9])])
 def test_weights_that_shrink_when_fewer_steps_than_the_window_then_do_not_fire(run_rule, num_steps, fires_at):
     """Nine steps are fewer than the window of ten, even for weights that have all but vanished."""
-    steps = steps_with("a_weight", [np.ones((2, 2)) * 0.1**step for step in range(num_steps)])
+    steps = steps_with("a_weight", [np.ones((4, 4)) * 0.1**step for step in range(num_steps)])
     assert fired_at(run_rule("OverRegularisation", steps)) == fires_at

@@ -30,6 +30,17 @@ def test_updates_count_for_each_step_between_saved_ones(run_rule):
     assert run_rule("LearningRateTooHigh", steps) == []
 
 
+@pytest.mark.parametrize(
+    ("numbers", "fires"),
+    [([1.0, 0.8, 0.6, 0.4, 0.2, 0.05, -0.1, -0.3, -0.5, -0.7, -0.8], False), ([(-3.0) ** n for n in range(9)], True)],
+    ids=["passes 0", "diverges"],
+)
+def test_a_weight_of_few_elements_may_pass_zero(run_rule, numbers, fires):
+    """Near 0, a small step is a large part of the slope of a line; it is compared with the largest slope so far."""
+    steps = steps_with("w_weight", [np.full((1, 1), number) for number in numbers])
+    assert bool(run_rule("LearningRateTooHigh", steps)) == fires
+
+
 @pytest.mark.parametrize(("shape", "fires"), [((1,), False), ((1, 1), True)], ids=["a slope", "a matrix"])
 def test_a_single_number_beside_matrices_has_no_size(run_rule, shape, fires):
     """The slope of a PReLU may change by half of its size, and the only weight of a line may not."""
