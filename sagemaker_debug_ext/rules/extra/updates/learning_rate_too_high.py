@@ -43,6 +43,51 @@ STILL: Final = 20
 GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
 
 
+@attrs.define
+class _Losses:
+    """The losses of training, in relation to their first values.
+
+    Args:
+        window: Number of first updates, and of latest values.
+
+    Attributes:
+        have_jumped: Whether any has been above twice its smallest value so far, or not finite.
+        have_risen: Whether any has been above twice its first value, or not finite.
+        have_overshot: Whether the first updates have raised any above ten times its first value.
+    """
+
+    window: int
+    have_jumped: bool = False
+    have_risen: bool = False
+    have_overshot: bool = False
+    _first: dict[str, float] = attrs.field(factory=dict, init=False)
+    _least: dict[str, float] = attrs.field(factory=dict, init=False)
+    _number: collections.Counter[str] = attrs.field(factory=collections.Counter, init=False)
+    _latest: RollingWindow = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._latest = RollingWindow(self.window)
+
+    def observe(self, name: str, loss: float) -> None:
+        """Add a loss of a step."""
+        first, least = self._first.setdefault(name, loss), self._least.get(name, loss)
+        self.have_jumped = self.have_jumped or not loss - least <= abs(least)
+        self.have_risen = self.have_risen or not loss - first <= abs(first)
+        self._least[name] = min(least, loss)
+        self._latest.add(name, loss)
+        self._number[name] += 1
+        if self._number[name] <= self.window + 1:
+            self.have_overshot = self.have_overshot or loss > OVERSHOT * first > 0
+
+    @property
+    def are_high(self) -> bool:
+        """Whether there are losses, and the latest values of each are above 0.7 of its first."""
+        return bool(self._first) and all(
+            statistics.median(self._latest.of(name) or [math.inf]) > LEARNT * first > 0
+            for name, first in self._first.items()
+        )
+
+
 def _searches_lines(trial: Trial) -> bool:
     """Return whether the length of an update does not follow from the learning rate alone."""
     return any(optimizer.type in LINE_SEARCHES for optimizer in (trial.program or NO_PROGRAM).optimizers)
@@ -95,13 +140,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._count: collections.Counter[str] = collections.Counter()
         self._largest: dict[str, float] = collections.defaultdict(float)
         self._first: dict[str, list[float]] = collections.defaultdict(list)
-        self._least: dict[str, float] = {}
-        self._first_losses: dict[str, float] = {}
-        self._num_losses: collections.Counter[str] = collections.Counter()
-        self._has_jumped = False
-        self._has_risen = False
-        self._has_overshot = False
-        self._latest_losses = RollingWindow(self.parameters["window"])
+        self._losses = _Losses(self.parameters["window"])
         self._large: dict[str, float] = {}
         self._suspected: Issue | None = None
         self._still = StreakCounter()
@@ -119,7 +158,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         """Return an issue if updates are too large."""
         if is_training(view):
             for name, loss in loss_values(view, LOSSES).items():
-                self._observe_loss(name, loss)
+                self._losses.observe(name, loss)
         issues = super().evaluate(view)
         if _searches_lines(view.trial):
             return None if issues else issues
@@ -129,17 +168,7 @@ class LearningRateTooHigh(UpdateSizeRule):
             self._large = {}
             message = f"{self._suspected.message[:-1]}, and later its gradient is 0."
             return [*(issues or ()), attrs.evolve(self._suspected, message=message)]
-        return self._provisional.settle(view, issues, is_certain=self._has_risen)
-
-    def _observe_loss(self, name: str, loss: float) -> None:
-        least, first = self._least.setdefault(name, loss), self._first_losses.setdefault(name, loss)
-        self._has_jumped = self._has_jumped or not loss - least <= abs(least)
-        self._has_risen = self._has_risen or not loss - first <= abs(first)
-        self._least[name] = min(least, loss)
-        self._latest_losses.add(name, loss)
-        self._num_losses[name] += 1
-        if self._num_losses[name] <= self.parameters["window"] + 1:
-            self._has_overshot = self._has_overshot or loss > OVERSHOT * first > 0
+        return self._provisional.settle(view, issues, is_certain=self._losses.have_risen)
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue that is held, if no more steps will follow."""
@@ -156,7 +185,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         """Return whether updates still shrink as in the first steps, so that it is too early to evaluate them."""
         first = self._first[name]
         is_shrinking = self._largest[name] < LARGEST and first[-1] < SHRUNK * first[0]
-        return is_shrinking and self._is_early(name) and not self._has_jumped
+        return is_shrinking and self._is_early(name) and not self._losses.have_jumped
 
     def _is_early(self, name: str) -> bool:
         window: int = self.parameters["window"]
@@ -169,33 +198,26 @@ class LearningRateTooHigh(UpdateSizeRule):
             for name in self._large
             if (gradient := gradient_in(view, name)) is not None
         ]
-        return (
-            max(streaks, default=0) >= STILL
-            and bool(self._first_losses)
-            and all(
-                statistics.median(self._latest_losses.of(name) or [math.inf]) > LEARNT * first > 0
-                for name, first in self._first_losses.items()
-            )
-        )
+        return max(streaks, default=0) >= STILL and self._losses.are_high
 
     @property
     def limit(self) -> float:
         """The largest usual update: half of the threshold if the first updates have overshot."""
         threshold: float = self.parameters["threshold"]
-        return threshold / 2 if self._has_overshot else threshold
+        return threshold / 2 if self._losses.have_overshot else threshold
 
     def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
         """Return the weights that change too fast, the fastest first."""
-        limit = self.limit
-        found = {name for name in usual if usual[name] > limit and name not in self._from_zero}
+        found = {name for name in usual if usual[name] > self.limit and name not in self._from_zero}
         settling = {name: usual[name] for name in found if self._settles(name)}
         self._waiting = settling | self._waiting
-        if self._has_jumped:  # a jump shows that the first updates were too large
+        if self._losses.have_jumped:  # a jump shows that the first updates were too large
             early = {name: value for name, value in self._waiting.items() if name in usual and self._is_early(name)}
             usual.update(early)
             found |= set(early)
         beyond = sorted(found - set(settling), key=lambda name: (-usual[name], name))
         if not beyond and self._suspected is None:
-            near = {name for name in usual if usual[name] > limit / 2 and name not in self._from_zero}
-            self._large = {name: usual[name] for name in sorted(near, key=lambda name: (-usual[name], name))}
+            half: float = self.parameters["threshold"] / 2
+            large = {name for name in usual if usual[name] > half and name not in self._from_zero}
+            self._large = {name: usual[name] for name in sorted(large, key=lambda name: (-usual[name], name))}
         return beyond
