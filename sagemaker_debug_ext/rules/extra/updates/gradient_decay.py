@@ -21,6 +21,8 @@ SMALL: Final = 1e-3
 """Fraction of the largest gradient that is small enough to explain a model that learns nothing."""
 NUM_LOSSES: Final = 10
 """Number of latest steps whose predictions are compared with a constant."""
+MIN_STEPS: Final = 50
+"""Number of steps from which on a model should have learnt something."""
 BEYOND_DOUBT: Final = 1e-10
 """Fraction of the largest gradient that is too small to be explained by the scale of a layer."""
 
@@ -38,7 +40,8 @@ class GradientDecay(BuiltinRule):
     vanish later, for example because weights shrink, do not fire either.
 
     Many sound models have a layer with a thousandth of the largest gradient. Where one is smaller than that at each of
-    these steps, the rule fires when the job has ended and predictions are not better than the best constant, by 4 %.
+    these steps, the rule fires when the job has ended after more than 50 steps, and predictions are not better than the
+    best constant, by 4 %.
 
     Parameters:
         threshold: Smallest mean absolute gradient, relative to that of the layer where it is largest; 1e-6 when not
@@ -108,7 +111,8 @@ class GradientDecay(BuiltinRule):
 
     def _take_suspected(self) -> list[Issue]:
         """Return the issue that is held, unless predictions are better than a constant."""
-        gains = [gain for name in self._compared if (gain := self._baseline.gain(name)) is not None]
+        compared = [name for name in self._compared if self._baseline.num_seen(name) >= MIN_STEPS]
+        gains = [gain for name in compared if (gain := self._baseline.gain(name)) is not None]
         suspected, self._suspected = self._suspected, None
         return [suspected] if suspected is not None and gains and max(gains) < GAIN else []
 

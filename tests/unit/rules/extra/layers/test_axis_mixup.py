@@ -64,6 +64,14 @@ def test_places_that_became_samples_of_channels_without_being_moved_fire(run_rul
     assert bool(run_rule("AxisMixup", steps)) == fires
 
 
+def test_steps_of_another_model_are_counted_on_their_own(run_rule):
+    """An encoder whose steps take turns with those of a decoder is looked at in its own first steps."""
+    encoded = {"Encoder_input_0": MAPS, "attention_input_0": MAPS.reshape(6, 20, 8)}
+    decoded = {"Decoder_input_0": MAPS[:, :, 0], "head_input_0": MAPS[:, :, 0]}
+    steps = {(TRAIN, step): decoded if step % 2 else encoded for step in range(6)}
+    assert fired_at(run_rule("AxisMixup", steps)) == [2]
+
+
 def test_maps_of_which_two_shapes_are_alike_tell_nothing(run_rule):
     """With as many channels as rows and columns, flattened places have the shape of channels that were moved."""
     maps = np.random.default_rng(0).normal(size=(5, 6, 6, 6))
