@@ -69,6 +69,8 @@ class Consequence:
 
 ANY_STEP: Final = -math.inf
 """Lag of what can follow from issues that are reported later."""
+LOOK_BACK: Final = 20
+"""Number of steps by which a collapse may be reported after the small updates that follow from it."""
 ONE_CLASS: Final = "The model predicts class"
 """Text of a model that predicts one class although the labels differ."""
 ZERO_GRADIENT: Final = "its gradient is 0"
@@ -82,7 +84,7 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("SaturatedActivation", GROWTH),
     Consequence("InitialLoss", AS_BUILT, lag=ANY_STEP),
     Consequence("LearningRateTooLow", GROWTH),
-    Consequence("LearningRateTooLow", COLLAPSE, lag=0),  # it looks back over many updates
+    Consequence("LearningRateTooLow", COLLAPSE, lag=-LOOK_BACK),
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),
     *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill")),
     Consequence("PredictionCollapse", FAULTS, text=ONE_CLASS, lag=ANY_STEP),

@@ -58,6 +58,8 @@ def test_no_sign_follows_from_itself():
         ("InputScale", "", 5, "LossSpike", 4, False),
         ("LearningRateTooLow", "", 11, "LossDivergence", 7, True),
         ("LearningRateTooLow", "", 5, "LossDivergence", 7, False),
+        ("LearningRateTooLow", "", 20, "ActivationCollapse", 40, True),
+        ("LearningRateTooLow", "", 20, "ActivationCollapse", 41, False),
         ("NoSkill", "", 140, "LearningRateTooHigh", 140, True),
         ("NoSkill", "", 140, "Overfit", 3, False),
         ("ActivationCollapse", "", 67, "DeadRelu", 60, True),
