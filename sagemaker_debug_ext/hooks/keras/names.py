@@ -120,9 +120,9 @@ def _slot_name(path: str, slugs: dict[str, str]) -> str:
 
 
 def _children(parent: Any) -> Iterable[Any]:
-    if isinstance(parent, keras.Model):
-        return parent.layers
-    return parent._layers  # noqa: SLF001 - there is no public way
+    # there is no public way to the layers within a layer
+    children: list[Any] = parent.layers if isinstance(parent, keras.Model) else parent._layers  # noqa: SLF001
+    return children
 
 
 def _make_unique(name: str, taken: set[str]) -> str:

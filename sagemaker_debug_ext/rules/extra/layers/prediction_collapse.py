@@ -164,7 +164,8 @@ class PredictionCollapse(BuiltinRule):
         if of_labels:
             return self._num_steps >= running
         self._length += 1
-        return self._length > running - self.parameters["patience"]
+        patience: int = self.parameters["patience"]
+        return self._length > running - patience
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""

@@ -164,7 +164,7 @@ class LearningRateTooHigh(UpdateSizeRule):
             return None if issues else issues
         if self._large and self._suspected is None:
             self._suspected = self.issue_of(view, self._large, self.parameters["threshold"] / 2)
-        if self._large and is_training(view) and self._has_died(view):
+        if self._large and self._suspected is not None and is_training(view) and self._has_died(view):
             self._large = {}
             message = f"{self._suspected.message[:-1]}, and later its gradient is 0."
             return [*(issues or ()), attrs.evolve(self._suspected, message=message)]
