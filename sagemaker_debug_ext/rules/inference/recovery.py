@@ -146,13 +146,16 @@ class ProvisionalIssues:
         self._held: _Held | None = None
         self._is_confirmed = patience == 0
 
-    def settle(self, view: StepView, issues: list[Issue] | None, *, is_certain: bool = False) -> list[Issue] | None:
+    def settle(
+        self, view: StepView, issues: list[Issue] | None, *, is_certain: bool = False, share: float | None = None
+    ) -> list[Issue] | None:
         """Observe a step, and return the issues that hold by now; None if the rule had nothing to evaluate.
 
         Args:
             view: The step.
             issues: What the rule has found at it.
             is_certain: Whether nothing can disprove issues any more.
+            share: Another share than that of all steps; None for that one.
         """
         if self._is_confirmed:
             return issues
@@ -164,7 +167,7 @@ class ProvisionalIssues:
                 return issues
             levels = self._course.first_levels() if self._since_first else self._course.levels()
             self._held = _Held(issues, levels, self._course.num_steps)
-        if not issues and self._course.has_fallen_from(self._held.levels, self._share):
+        if not issues and self._course.has_fallen_from(self._held.levels, self._share if share is None else share):
             self._held = None
             return None if issues is None else []
         is_late = self._course.num_steps - self._held.num_steps >= self._patience

@@ -34,10 +34,14 @@ LINE_SEARCHES: Final = frozenset({"LBFGS"})
 """Optimizers whose steps are long where the loss is nearly quadratic."""
 LEARNT: Final = 0.7
 """Fraction of its first level to which a loss has to fall to show that large first updates did no harm."""
+LEARNT_AFTER_JUMP: Final = 0.1
+"""The same for a loss that has jumped in between."""
 SHRUNK: Final = 0.7
 """Fraction of the first update below which later updates are shrinking."""
 OVERSHOT: Final = 10.0
 """Multiple of its first value to which the first updates raise a loss if they overshoot."""
+EXPLODED: Final = 3.0
+"""Multiple of its first value above which a loss shows that large updates did harm, whatever follows."""
 STILL: Final = 20
 """Number of consecutive steps without a gradient after which a weight is taken for one of dead units."""
 GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
@@ -52,13 +56,13 @@ class _Losses:
 
     Attributes:
         have_jumped: Whether any has been above twice its smallest value so far, or not finite.
-        have_risen: Whether any has been above twice its first value, or not finite.
+        have_exploded: Whether any has been above three times its first value, or not finite.
         have_overshot: Whether the first updates have raised any above ten times its first value.
     """
 
     window: int
     have_jumped: bool = False
-    have_risen: bool = False
+    have_exploded: bool = False
     have_overshot: bool = False
     _first: dict[str, float] = attrs.field(factory=dict, init=False)
     _least: dict[str, float] = attrs.field(factory=dict, init=False)
@@ -72,7 +76,7 @@ class _Losses:
         """Add a loss of a step."""
         first, least = self._first.setdefault(name, loss), self._least.get(name, loss)
         self.have_jumped = self.have_jumped or not loss - least <= abs(least)
-        self.have_risen = self.have_risen or not loss - first <= abs(first)
+        self.have_exploded = self.have_exploded or not loss - first <= (EXPLODED - 1) * abs(first)
         self._least[name] = min(least, loss)
         self._latest.add(name, loss)
         self._number[name] += 1
@@ -113,8 +117,8 @@ class LearningRateTooHigh(UpdateSizeRule):
     the loss is above 0.7 of its first value.
 
     Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
-    updates become smaller and a loss falls to 0.7 of its first level, unless a loss has risen above twice its first
-    value.
+    updates become smaller and a loss falls to 0.7 of its first level, or to a tenth of it after a jump as above.
+    Nothing disproves it after a loss of three times the first value.
 
     Parameters:
         threshold: Largest usual change of a weight in a step, relative to its norm; 0.25 when not given.
@@ -145,7 +149,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._suspected: Issue | None = None
         self._still = StreakCounter()
         self._waiting: dict[str, float] = {}
-        self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True, share=LEARNT)
+        self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (
@@ -168,7 +172,8 @@ class LearningRateTooHigh(UpdateSizeRule):
             self._large = {}
             message = f"{self._suspected.message[:-1]}, and later its gradient is 0."
             return [*(issues or ()), attrs.evolve(self._suspected, message=message)]
-        return self._provisional.settle(view, issues, is_certain=self._losses.have_risen)
+        share = LEARNT_AFTER_JUMP if self._losses.have_jumped else LEARNT
+        return self._provisional.settle(view, issues, is_certain=self._losses.have_exploded, share=share)
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue that is held, if no more steps will follow."""
