@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.inference.class_weights import weights_of
 from sagemaker_debug_ext.rules.inference.losses import (
     LossObservation,
     class_shares,
@@ -17,6 +18,7 @@ from sagemaker_debug_ext.rules.inference.losses import (
 )
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 
 FEWEST_TARGETS: Final = 200
 """Minimum number of targets for the error of a constant prediction."""
@@ -58,7 +60,7 @@ class BaselineComparison:
         """Observe a step, and return the names of the losses that could be compared."""
         names = []
         for loss in observed_losses(view):
-            error = self._error_of(loss)
+            error = self._error_of(view, loss)
             of_classes = (
                 error is not None
                 and loss.name not in self._weighed
@@ -78,16 +80,27 @@ class BaselineComparison:
             names.append(loss.name)
         return names
 
-    def _error_of(self, loss: LossObservation) -> float | None:
+    def _error_of(self, view: StepView, loss: LossObservation) -> float | None:
         """Return the error of predictions. For a loss with weights, it is the residual variance of the targets.
 
-        Weights of classes shift the predictions, so that their cross entropy is no measure of success.
+        Weights of classes shift the predictions, so that their cross entropy is no measure of success. For more than
+        two classes, nothing is compared then.
         """
+        if loss.num_classes is not None and self._weighs_classes(view, loss):
+            return None
         if loss.name not in self._weighed and is_weighed(loss):
             self._weighed.add(loss.name)
             self._answered.pop(loss.name, None)
             self._num_targets.pop(loss.name, None)
         return loss.residual_variance if loss.name in self._weighed else error_of(loss)
+
+    def _weighs_classes(self, view: StepView, loss: LossObservation) -> bool:
+        """Return whether the program record has weights of classes for a loss, or of samples for the model."""
+        program = view.trial.program
+        if program is None:
+            return False
+        name = naming_scheme_of(view.trial).loss_of(loss.answers_name)
+        return program.is_weighted or len(set(weights_of(program, name).values())) > 1
 
     def _keep(self, name: str, latest: _Answered) -> None:
         kept = self._answered.setdefault(name, collections.deque())

@@ -131,6 +131,11 @@ class Output:
         return self.answers is not None and 1 < self.targets.size < self.answers.size
 
     @property
+    def takes_shares(self) -> bool:
+        """Whether the loss compares probabilities of classes with targets of the same form, and not with indices."""
+        return self.loss in CLASSES and "sparse" not in self.loss and self.targets.dtype.kind == "f"
+
+    @property
     def has_no_shares(self) -> bool:
         """Whether the targets of many samples are vectors that do not add up to 1."""
         values = to_float64(self.targets)
@@ -260,6 +265,10 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
     Pairing(
         "samples have several classes, and a softmax makes only one probable; use sigmoid and binary cross entropy",
         lambda output: output.loss in CLASSES and output.has_several_classes,
+    ),
+    Pairing(
+        "cross entropy of classes needs targets that add up to 1 for each sample, and many do not",
+        lambda output: output.takes_shares and output.has_no_shares,
     ),
     Pairing(
         "cross entropy needs units that compete, as in a softmax, and a sigmoid answers for each unit alone",

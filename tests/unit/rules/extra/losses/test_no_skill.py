@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.trials import Trial, create_trial
 from support.rule_trials import (
     EVAL,
     GLOBAL,
@@ -156,6 +157,18 @@ def test_predictions_of_a_weighted_loss_need_only_correlate(run_rule, known, fir
         errors = (np.logaddexp(0, scores) - scores * targets) * (1 + 9 * targets)
         tensors = {"BCEWithLogitsLoss_input_0": scores, "BCEWithLogitsLoss_input_1": targets}
         steps.append({**tensors, "BCEWithLogitsLoss_output_0": float(errors.mean())})
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("weights", "fires"), [([0.5, 5.0], False), ([1.0, 1.0], True)])
+def test_predictions_of_weighted_classes_are_not_compared(run_rule, monkeypatch, weights, fires):
+    """Weights of rare classes shift predictions, so that their plain cross entropy is above that of a constant."""
+    loss = LossRecord(name="CrossEntropyLoss", type="CrossEntropyLoss", arguments={"weight": weights})
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        labels = (rng.random(40) < 0.1).astype(int)
+        steps.append(loss_tensors(rng.normal(size=(40, 2)), labels))
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
