@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import weakref
 from collections.abc import Callable
 from typing import Any, Final
@@ -15,8 +16,11 @@ from typing import Any, Final
 import attrs
 import keras
 
+from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
 from sagemaker_debug_ext.hooks.program.keras import LoopCall, LoopLoss
+
+LOG = logging.getLogger(__name__)
 
 LOSS_FUNCTIONS: Final = (
     "sigmoid_cross_entropy_with_logits",
@@ -80,13 +84,14 @@ class LoopWatcher:
                 self._num_models -= 1
             if self._num_models or self._find_any() is None:
                 return outputs
-            told = kwargs.get("training", args[1] if len(args) > 1 else None)
-            self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs))
-            hook = self._find_hook()
-            if hook is not None:
-                if args and self._is_eager():
-                    hook.save_tape_logs(args[0], outputs)
-                hook.note_loop(model, LoopCall(self._last.trains, None))
+            with never_into_script(_not_noted):
+                told = kwargs.get("training", args[1] if len(args) > 1 else None)
+                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs))
+                hook = self._find_hook()
+                if hook is not None:
+                    if args and self._is_eager():
+                        hook.save_tape_logs(args[0], outputs)
+                    hook.note_loop(model, LoopCall(self._last.trains, None))
             return outputs
 
         return called
@@ -125,7 +130,8 @@ class LoopWatcher:
             difference = function(left, right, *args, **kwargs)
             answers = self._last.output() if self._last is not None and self._last.output is not None else None
             if answers is not None and (answers is left or answers is right):
-                self._note_difference(answers, right if answers is left else left, difference)
+                with never_into_script(_not_noted):
+                    self._note_difference(answers, right if answers is left else left, difference)
             return difference
 
         return called
@@ -155,14 +161,20 @@ def _trains(model: Any, told: Any) -> bool | None:
 
 def _is_column(value: Any) -> bool:
     """Return whether a tensor has the shape (N, 1), of an N other than 1."""
-    shape = tuple(value.shape)
+    shape = _lengths(value)
     return len(shape) == 2 and shape[0] != 1 and shape[1] == 1
 
 
 def _is_vector(value: Any) -> bool:
     """Return whether a value has the shape (N,), of an N other than 1."""
-    shape = tuple(getattr(value, "shape", ()))
+    shape = _lengths(value)
     return len(shape) == 1 and shape[0] != 1
+
+
+def _lengths(value: Any) -> tuple[int | None, ...]:
+    """Return the lengths of the axes of a value; empty if it is no tensor, or their number is unknown."""
+    shape = getattr(value, "shape", ())
+    return () if getattr(shape, "rank", 0) is None else tuple(shape)
 
 
 def _reference(outputs: Any) -> weakref.ref[Any] | None:
@@ -171,6 +183,10 @@ def _reference(outputs: Any) -> weakref.ref[Any] | None:
         return weakref.ref(outputs)
     except TypeError:
         return None
+
+
+def _not_noted(error: Exception) -> None:
+    LOG.warning("a call in the script's loop is not noted: %r", error)
 
 
 def install(watcher: LoopWatcher, tf: Any) -> None:

@@ -290,16 +290,17 @@ data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
 if "fit" in sys.argv:
     model.fit(data, verbose=0)
 else:
-    step = tf.function(model.train_step, reduce_retracing=True)
+    signature = [tf.TensorSpec(None)] * 2 if "unknown" in sys.argv else None
+    step = tf.function(lambda x, y: model.train_step((tf.reshape(x, (-1, 4)), y)), signature, reduce_retracing=True)
     for batch in data.batch(1):
-        step(tf.nest.map_structure(lambda part: part[0], batch))
+        step(*tf.nest.map_structure(lambda part: part[0], batch))
 """
 
 
 @pytest.mark.parametrize(
     ("arguments", "fires"),
-    [(("fit",), True), (("fit", "column"), False), (("loop", "function"), True)],
-    ids=["own step", "own step with a column", "loop"],
+    [(("fit",), True), (("fit", "column"), False), (("loop", "function"), True), (("loop", "unknown"), False)],
+    ids=["own step", "own step with a column", "loop", "targets of unknown axes"],
 )
 def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script, configured):
     """Targets of shape (N,) minus answers of shape (N, 1) are N × N numbers, which a loss of its own averages."""
