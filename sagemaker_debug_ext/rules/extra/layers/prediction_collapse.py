@@ -28,7 +28,7 @@ NEVER: Final = 0.005
 NUM_BATCHES: Final = 10
 """Number of batches over which scores and labels are correlated."""
 TELLING: Final = 0.5
-"""Correlation above which the model distinguishes classes, wherever its threshold is."""
+"""Correlation of either sign above which the model distinguishes classes, wherever its threshold is."""
 
 
 def knowledge(scores: Array, labels: ClassIds) -> float | None:
@@ -76,7 +76,8 @@ class PredictionCollapse(BuiltinRule):
     candidates may all be the same: see LabelMix.
 
     Predictions do not count while the scores distinguish the labels of each class, with a correlation of more than a
-    half. The model then knows the classes, and only its threshold is still off. Predictions are scores, one per class,
+    half, of either sign. The model then knows the classes, and only its threshold is still off, or its scores are
+    distances. Predictions are scores, one per class,
     or probabilities or margins of class 1. Labels are class indices. Adversarial labels are not evaluated: a model that
     cannot distinguish their classes may face a good generator.
 
@@ -188,7 +189,7 @@ class PredictionCollapse(BuiltinRule):
             return []
         predicted, share = _commonest(self._recent_predictions)
         limit: float = self.parameters["max_share"]
-        if share <= limit or (self._known and statistics.fmean(self._known) > TELLING):
+        if share <= limit or (self._known and abs(statistics.fmean(self._known)) > TELLING):
             return []
         text = (
             f"The model predicts class {predicted} for nearly all samples: {share:.1%} of the latest predictions "
