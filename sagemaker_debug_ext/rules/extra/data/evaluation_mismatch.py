@@ -56,30 +56,49 @@ class Spread:
     """Mean and standard deviation of each feature, over all batches so far."""
 
     count: int = 0
-    total: Numbers | float = 0.0
-    squares: Numbers | float = 0.0
+    _center: Numbers | float = 0.0
+    _sums: list[Numbers | float] = attrs.field(factory=lambda: [0.0] * 4)
+    """Sums of the powers 1 to 4 of the distances from the mean of the first batch."""
 
     def add(self, batch: Numbers) -> None:
         """Add a batch."""
+        if not self.count:
+            self._center = batch.mean(axis=0)
         self.count += len(batch)
-        self.total = self.total + batch.sum(axis=0)
-        self.squares = self.squares + np.square(batch).sum(axis=0)
+        apart = batch - self._center
+        power = apart
+        for index in range(4):
+            self._sums[index] = self._sums[index] + power.sum(axis=0)
+            power = power * apart
 
     @property
     def mean(self) -> Numbers:
         """Mean of each feature."""
-        return np.asarray(self.total / self.count)
+        return np.asarray(self._center + self._sums[0] / self.count)
+
+    @property
+    def variance(self) -> Numbers:
+        """Variance of each feature."""
+        first, second = (np.asarray(total / self.count) for total in self._sums[:2])
+        return np.asarray(np.maximum(second - first**2, 0))
 
     @property
     def deviation(self) -> Numbers:
         """Standard deviation of each feature."""
-        return np.asarray(np.sqrt(np.maximum(self.squares / self.count - self.mean**2, 0)))
+        return np.sqrt(self.variance)
+
+    @property
+    def error_of_variance(self) -> Numbers:
+        """Standard error of each variance, which is large if a few samples make most of it."""
+        first, second, third, fourth = (np.asarray(total / self.count) for total in self._sums)
+        central = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+        return np.asarray(np.sqrt(np.maximum(central - self.variance**2, 0) / self.count))
 
 
 def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     """Return the fraction of features whose means differ by more than `limit` deviations, or deviations by 4 times.
 
-    The means must also differ by three times their standard error.
+    The means, and the variances, must also differ by three times their standard error.
     """
     limit += 3 * math.sqrt(1 / one.count + 1 / other.count)
     pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
@@ -87,7 +106,10 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
     # a nearly constant feature, such as a pixel at the edge, may differ in a few samples by chance
     usual = min(_size(one.deviation), _size(other.deviation))
-    is_off |= larger > 4 * smaller + SELDOM * usual + 1e-12
+    is_wider = larger > 4 * smaller + SELDOM * usual + 1e-12
+    is_off |= is_wider & (
+        np.abs(one.variance - other.variance) > 3 * np.hypot(one.error_of_variance, other.error_of_variance)
+    )
     return float(np.mean(is_off))
 
 
@@ -117,8 +139,8 @@ class EvaluationMismatch(BuiltinRule):
 
     Checks inputs of the model and losses, at TRAIN and EVAL steps. The rule fires if more than a tenth of the input
     features differ between training and evaluation, once 64 samples of both were saved. A feature differs if its means
-    are more than `max_shift` standard deviations apart, beyond the error of sampling, or if its standard deviations
-    differ by more than a factor of four.
+    are more than `max_shift` standard deviations apart, or if its standard deviations differ by more than a factor of
+    four, each beyond the error of sampling.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs

@@ -80,6 +80,19 @@ def test_features_that_hardly_ever_differ_may_do_so_in_one_set_only(run_rule, sc
     assert bool(run_rule("EvaluationMismatch", steps)) == fires
 
 
+@pytest.mark.parametrize(("often", "fires"), [(4, False), (120, True)])
+def test_features_of_a_few_samples_may_be_missing_in_one_set(run_rule, often, fires):
+    """A feature that is 0 but for a few samples, and scaled by its deviation, may be 0 in all of the evaluation."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(240, 12))
+    table[:, 8:] = 0
+    table[rng.permutation(240)[:often], 8:] = np.sqrt(240 / often)
+    steps = {(TRAIN, step): {"Net_input_0": table[40 * step : 40 * step + 40]} for step in range(6)}
+    absent = np.r_[np.ones(8), np.zeros(4)]
+    steps |= {(EVAL, step): {"Net_input_0": rng.normal(size=(40, 12)) * absent} for step in range(3)}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
 @pytest.mark.parametrize(("second", "fires"), [(5.0, False), (9.0, True)])
 def test_averages_may_lag_behind_at_first(run_rule, second, fires):
     """With a patience of 2, a high evaluation loss fires only if the next one is not much lower."""

@@ -68,7 +68,7 @@ def test_the_right_candidate_may_always_be_the_first(run_rule, units, fires):
 @pytest.mark.parametrize(("distance", "fires"), [(2.5, False), (-2.5, False), (0.8, True)])
 @pytest.mark.parametrize("of_two", [False, True])
 def test_scores_that_tell_classes_apart_only_miss_the_threshold(run_rule, distance, fires, of_two):
-    """Scores that separate the classes on one side of the threshold do not fire, nor do distances, which are opposite."""
+    """Scores that separate the classes on one side of the threshold do not fire, nor do opposite ones: distances."""
     rng = np.random.default_rng(0)
     steps = []
     for _ in range(40):
