@@ -193,7 +193,11 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     # --- steps of Keras -----------------------------------------------------------------------------------------------
 
     def join_batch(self, model: Any, phase: Phase) -> None:
-        """Attach to the function of a model that runs a single batch without callbacks, if it has not been yet."""
+        """Attach to the function of a model that runs a single batch without callbacks, if it has not been yet.
+
+        Keras resets its running means before each of these batches, as before the first one of an epoch.
+        """
+        self._batches[phase] = -1
         if phase is Phase.TRAIN:
             self._trained_by_batch.setdefault(model, model.name)
         function = self._functions.get((id(model), phase))

@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.inference.activations import sums_to_one
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, best_ids, joined_ids
-from sagemaker_debug_ext.rules.inference.training import loss_at
+from sagemaker_debug_ext.rules.inference.training import loss_at, loss_values
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 Numbers = npt.NDArray[np.float64]
 
@@ -34,6 +35,10 @@ OF_DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 """Kinds of losses that are minimal where predictions equal targets."""
 SAME: Final = 0.01
 """Relative difference that is allowed between a loss and its recomputation, because of low-precision predictions."""
+TOO_SMALL: Final = 1e-6
+"""Losses below which the saved digits do not reveal the kind of loss."""
+FEWEST_SUMMED: Final = 8
+"""Fewest targets for which a sum can be told from a mean."""
 FEWEST_PAIRS: Final = 8
 """Fewest pairs of predictions and targets for a residual variance."""
 OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
@@ -130,6 +135,22 @@ class LossObservation:
         return float((targets @ targets - explained) / max(targets.size - num_fitted, 1))
 
     @functools.cached_property
+    def is_sum(self) -> bool:
+        """Whether the loss is a sum over elements or samples, where its kind usually takes the mean."""
+        count = self.targets.size
+        if count < FEWEST_SUMMED or not self.value > TOO_SMALL:
+            return False
+        if self.num_classes is not None:
+            return is_near(self.cross_entropy, self.value / count)
+        if self.scores.shape != self.targets.shape:
+            return False
+        apart = to_float64(self.scores) - to_float64(self.targets)
+        means = [float(np.mean(apart**2)), float(np.mean(np.abs(apart)))]
+        if self.is_binary:
+            means.append(self.bce_with_logits)
+        return any(is_near(mean, self.value / count) for mean in means)
+
+    @functools.cached_property
     def constant_part(self) -> float:
         """Fraction of a mean squared error that would be gone if a constant were added; 0 for other losses."""
         if self.num_classes is not None or not self.is_regression_loss:
@@ -179,6 +200,23 @@ def columns_of(numbers: Array) -> Array:
     """Return numbers with one row for each sample; those with a single number for each have no second axis."""
     rows = numbers.reshape(len(numbers), -1) if numbers.ndim > 1 else numbers
     return rows if rows.ndim > 1 and rows.shape[1] > 1 else rows.reshape(-1)
+
+
+def is_near(value: float | None, loss: float) -> bool:
+    """Return whether a computed loss is the saved one, up to rounding."""
+    return value is not None and math.isclose(value, loss, rel_tol=1e-3)
+
+
+def comparable_losses(view: StepView, selection: Selection) -> dict[str, float]:
+    """Return the losses of a step, by name: in evaluation, the means of those that are sums over a batch.
+
+    Scripts that average over a set often add up the sums of its batches.
+    """
+    found = dict(loss_values(view, selection))
+    for loss in observed_losses(view) if view.mode is ModeKeys.EVAL else ():
+        if loss.name in found and loss.is_sum:
+            found[loss.name] /= loss.targets.size
+    return found
 
 
 def observed_losses(view: StepView, *, keeps_shares: bool = False) -> tuple[LossObservation, ...]:

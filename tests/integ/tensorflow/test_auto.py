@@ -128,6 +128,8 @@ def test_run_when_script_trains_on_single_batches_then_they_are_steps(script, co
     trial = create_trial(str(configured))
     assert trial.steps(smd.modes.TRAIN) == [0, 1, 2]
     assert trial.steps(smd.modes.EVAL) == [0]
+    # each loss is that of its batch alone, not a mean since an epoch began
+    assert [trial.tensor("batch").value(step, mode=smd.modes.TRAIN).item() for step in range(3)] == [0, 0, 0]
     assert len(trial.tensor_names(collection="gradients")) == 2
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
@@ -328,7 +328,7 @@ class EvaluationMismatch(BuiltinRule):
         was_evaluated = False
         limit: float = self.parameters["max_ratio"]
         is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
-        for name, value in loss_values(view, LOSSES).items():
+        for name, value in comparable_losses(view, LOSSES).items():
             self._evaluation.setdefault(name, []).append(value)
             before = self._training.get(name, ())
             if not is_fresh or len(before) < RECENT:

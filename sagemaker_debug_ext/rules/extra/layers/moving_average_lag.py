@@ -6,7 +6,8 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
-from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_values
+from sagemaker_debug_ext.rules.inference.losses import comparable_losses
+from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -63,7 +64,7 @@ class MovingAverageLag(BuiltinRule):
         slowest = _slowest(self.base_trial.program or NO_PROGRAM)
         if slowest is None:
             return None
-        losses = loss_values(view, LOSSES)
+        losses = comparable_losses(view, LOSSES)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:

@@ -9,7 +9,8 @@ import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import MATTERS, EvaluationRounds, Losses, loss_pairs
-from sagemaker_debug_ext.rules.inference.training import loss_selection, loss_values
+from sagemaker_debug_ext.rules.inference.losses import comparable_losses
+from sagemaker_debug_ext.rules.inference.training import loss_selection
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -70,7 +71,7 @@ class GeneralizationGap(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the validation loss of a finished round is too high."""
-        losses = loss_values(view, self.selection)
+        losses = comparable_losses(view, self.selection)
         for name, loss in losses.items():
             if math.isfinite(loss):
                 self._largest[name] = max(self._largest.get(name, 0.0), abs(loss))

@@ -13,7 +13,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.class_weights import ClassWeights, weights_of
-from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import TOO_SMALL, LossObservation, is_near, observed_losses
 from sagemaker_debug_ext.rules.inference.pairings import (
     OVER_SAMPLES,
     Output,
@@ -38,11 +38,8 @@ MIDDLE: Final = 0.5
 NEAR_ONE: Final = 0.9
 NOISE: Final = 0.02
 """Relative difference of two losses that predictions in low precision, or a mean over an epoch, may cause."""
-TOO_SMALL: Final = 1e-6
-"""Losses below which the saved digits do not reveal the kind of loss."""
 LEAST_FALL: Final = 0.9
 """Fraction of its first value below which the latest value of a sum must lie."""
-FEWEST_SUMMED: Final = 8
 MOSTLY: Final = 0.5
 """Fraction of the samples that a model gets right, from which on its loss should fall."""
 FEWEST_CLASSES: Final = 5
@@ -213,11 +210,7 @@ def kind_by_value(loss: LossObservation) -> str | None:
             if not _are_alike(of_scores, of_shares):
                 candidates["BCEWithLogits"] = of_scores
     is_told = loss.value > TOO_SMALL
-    return next((kind for kind, value in candidates.items() if is_told and _is_near(value, loss.value)), None)
-
-
-def _is_near(value: float | None, loss: float) -> bool:
-    return value is not None and math.isclose(value, loss, rel_tol=1e-3)
+    return next((kind for kind, value in candidates.items() if is_told and is_near(value, loss.value)), None)
 
 
 def _are_alike(value: float | None, other: float | None) -> bool:
@@ -241,22 +234,6 @@ class _Sums:
     def stays(self) -> bool:
         """Whether the loss has always been a sum, and has not fallen."""
         return self.is_sum and not statistics.fmean(self.latest) < LEAST_FALL * self.first
-
-
-def is_sum(loss: LossObservation) -> bool:
-    """Return whether a loss is a sum over elements or samples, where its kind usually takes the mean."""
-    count = loss.targets.size
-    if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
-        return False
-    if loss.num_classes is not None:
-        return _is_near(loss.cross_entropy, loss.value / count)
-    if loss.scores.shape != loss.targets.shape:
-        return False
-    apart = to_float64(loss.scores) - to_float64(loss.targets)
-    means = [float(np.mean(apart**2)), float(np.mean(np.abs(apart)))]
-    if loss.is_binary:
-        means.append(loss.bce_with_logits)
-    return any(_is_near(mean, loss.value / count) for mean in means)
 
 
 def is_squeezed(loss: LossObservation) -> bool:
@@ -436,7 +413,7 @@ class LossInputMismatch(TensorRule):
         for loss in observed_losses(view):
             if loss.answers_name == name and math.isfinite(loss.value):
                 sums = self._sums.setdefault(name, _Sums(loss.value))
-                sums.add(loss.value, is_sum=is_sum(loss))
+                sums.add(loss.value, is_sum=loss.is_sum)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         if names and self._problems.get(names[0]):

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.inference.loss_pairs import (
     Losses,
     loss_pairs,
 )
-from sagemaker_debug_ext.rules.inference.training import loss_values
+from sagemaker_debug_ext.rules.inference.losses import comparable_losses
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -92,7 +92,7 @@ class Overfit(BuiltinRule):
         """Return an issue that names the losses with too large a gap, the largest first."""
         if view.step < self.parameters["start_step"]:
             return None
-        losses = loss_values(view, self.selection)
+        losses = comparable_losses(view, self.selection)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Trial, create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
-from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, loss_rounds
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, loss_rounds, loss_tensors
 
 
 def loss_history(*losses):
@@ -156,6 +156,19 @@ def test_a_gap_of_tiny_losses_is_negligible(run_rule, last, fires):
     parameters = {"ratio_threshold": 2, "patience": 2}
     assert run_rule("Overfit", steps, **parameters) != []
     assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
+
+
+@pytest.mark.parametrize(("reported", "fires"), [(1.0, False), (1.5, True)])
+def test_sums_over_batches_of_evaluation_are_compared_as_means(run_rule, reported, fires):
+    """Scripts often add up the sums of batches in evaluation; a number that is no such sum is compared as it is."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(20, 3)), np.arange(20) % 3
+    mean = float(np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(20), labels]))
+    steps = {}
+    for step in range(4):
+        steps[TRAIN, step] = loss_tensors(scores, labels, mean)
+        steps[EVAL, step] = loss_tensors(scores, labels, 20 * mean * reported)
+    assert bool(run_rule("Overfit", steps)) == fires
 
 
 def test_pattern_replaces_the_losses_collection(run_rule):
