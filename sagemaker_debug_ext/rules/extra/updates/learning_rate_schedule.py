@@ -8,9 +8,10 @@ from typing import Final
 import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
+from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
+from sagemaker_debug_ext.rules.inference.training import LOSSES, DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 
@@ -18,6 +19,10 @@ LEARNING_RATES: Final = Selection(patterns=(r"_learning_rate_[0-9]+$", r"/learni
 """Learning rates of optimizers: those that ``sagemaker-debug run`` saves in PyTorch, and variables of Keras."""
 TINY: Final = 1e-4
 """Fraction of its peak below which a learning rate trains nothing."""
+SMALL: Final = 1e-2
+"""Fraction of its peak below which a learning rate trains little."""
+LEARNT: Final = 0.7
+"""Fraction of its first level below which a loss shows that small rates did no harm."""
 
 
 @attrs.define
@@ -26,15 +31,17 @@ class _Course:
     peak: float = 0.0
     num_steps: int = 0
     num_tiny: int = 0
+    num_small: int = 0
 
     def add(self, rate: float) -> None:
         self.peak = max(self.peak, rate)
         self.num_steps += 1
         self.num_tiny += rate < TINY * self.peak
+        self.num_small += rate < SMALL * self.peak
 
-    @property
-    def tiny_percent(self) -> float:
-        return 100 * self.num_tiny / self.num_steps
+    def percent_below(self, share: float) -> float:
+        """Return the percentage of steps with a rate below `TINY` or `SMALL` of its peak."""
+        return 100 * (self.num_tiny if share == TINY else self.num_small) / self.num_steps
 
 
 class LearningRateSchedule(TensorRule):
@@ -46,7 +53,8 @@ class LearningRateSchedule(TensorRule):
 
     - the learning rate has only risen, to less than `min_reached_percent` of the one that the schedule was made for:
       the warm-up has not ended. Hooks for PyTorch record that one;
-    - for more than `max_tiny_percent` of the steps, it was below a ten-thousandth of its peak.
+    - for more than `max_tiny_percent` of the steps, it was below a ten-thousandth of its peak, or below a hundredth if
+      no loss has fallen to 0.7 of its first level.
 
     Parameters:
         min_reached_percent: Least fraction of the planned learning rate, in percent; 50 when not given.
@@ -70,7 +78,16 @@ class LearningRateSchedule(TensorRule):
 
     def configure(self) -> None:
         self._courses: dict[str, _Course] = {}
+        self._losses = LossCourse()
         self._pending = DeferredMeasurements()
+
+    def needs(self) -> tuple[TensorRequirement, ...]:
+        return *super().needs(), TensorRequirement("losses", LOSSES, is_required=False)
+
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Return an issue at the end of the job if the schedule does not fit."""
+        self._losses.observe(view)
+        return super().evaluate(view)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how far the learning rate is from its plan, in percent."""
@@ -87,9 +104,13 @@ class LearningRateSchedule(TensorRule):
             found = Measurement(reached, fires=True, threshold=least, severity=least / 100, text=text)
         else:
             most: float = self.parameters["max_tiny_percent"]
-            text = f"was almost 0 for {course.tiny_percent:.0f} % of the steps, after {course.peak:.3g} at its peak"
-            is_beyond = course.tiny_percent > most
-            found = Measurement(course.tiny_percent, fires=is_beyond, threshold=most, severity=1, text=text)
+            levels = self._losses.first_levels()
+            has_learnt = not levels or self._losses.has_fallen_from(levels, LEARNT)
+            share = TINY if has_learnt or course.percent_below(TINY) > most else SMALL
+            percent = course.percent_below(share)
+            extent = "almost 0" if share == TINY else "less than a hundredth of its peak"
+            text = f"was {extent} for {percent:.0f} % of the steps, after {course.peak:.3g} at its peak"
+            found = Measurement(percent, fires=percent > most, threshold=most, severity=1, text=text)
         return self._pending.settle(view, name, found, is_late=False)
 
     def issues_while_waiting(self) -> list[Issue]:

@@ -63,3 +63,12 @@ def test_the_plan_of_one_of_several_optimizers_of_a_class_is_unknown(run_rule, m
 def test_a_learning_rate_that_is_soon_almost_zero_fires(run_rule, rates, fires):
     """Schedules for epochs that are stepped once a batch end training early; others come near 0 at the end."""
     assert fired_at(run_rule("LearningRateSchedule", steps_of(rates))) == ([99] if fires else [])
+
+
+@pytest.mark.parametrize(("losses", "fires"), [([2.3] * 100, True), ([2.3] * 50 + [1.0] * 50, False), ([], False)])
+def test_a_rate_below_a_hundredth_fires_if_the_loss_has_not_fallen(run_rule, losses, fires):
+    """A decay that was meant for epochs, and takes place at each batch, leaves a rate that trains little."""
+    steps = steps_of(0.1 / (1 + 5.0 * np.arange(100)))
+    for step, loss in enumerate(losses):
+        steps[TRAIN, step]["loss"] = loss
+    assert fired_at(run_rule("LearningRateSchedule", steps)) == ([99] if fires else [])
