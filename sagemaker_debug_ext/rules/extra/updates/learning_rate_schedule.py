@@ -53,8 +53,8 @@ class LearningRateSchedule(TensorRule):
 
     - the learning rate has only risen, to less than `min_reached_percent` of the one that the schedule was made for:
       the warm-up has not ended. Hooks for PyTorch record that one;
-    - for more than `max_tiny_percent` of the steps, it was below a ten-thousandth of its peak, or below a hundredth if
-      no loss has fallen to 0.7 of its first level.
+    - for more than `max_tiny_percent` of the steps, it was below a ten-thousandth of its peak, or for half as many below
+      a hundredth if no loss has fallen to 0.7 of its first level.
 
     Parameters:
         min_reached_percent: Least fraction of the planned learning rate, in percent; 50 when not given.
@@ -107,7 +107,7 @@ class LearningRateSchedule(TensorRule):
             levels = self._losses.first_levels()
             has_learnt = not levels or self._losses.has_fallen_from(levels, LEARNT)
             share = TINY if has_learnt or course.percent_below(TINY) > most else SMALL
-            percent = course.percent_below(share)
+            percent, most = course.percent_below(share), most if share == TINY else most / 2
             extent = "almost 0" if share == TINY else "less than a hundredth of its peak"
             text = f"was {extent} for {percent:.0f} % of the steps, after {course.peak:.3g} at its peak"
             found = Measurement(percent, fires=percent > most, threshold=most, severity=1, text=text)
