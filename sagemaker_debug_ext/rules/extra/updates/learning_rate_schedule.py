@@ -53,8 +53,8 @@ class LearningRateSchedule(TensorRule):
 
     - the learning rate has only risen, to less than `min_reached_percent` of the one that the schedule was made for:
       the warm-up has not ended. Hooks for PyTorch record that one;
-    - for more than `max_tiny_percent` of the steps, it was below a ten-thousandth of its peak, or for half as many below
-      a hundredth if no loss has fallen to 0.7 of its first level.
+    - for more than `max_tiny_percent` of the steps, it was below a ten-thousandth of its peak, or for half as many
+      below a hundredth if no loss has fallen to 0.7 of its first level.
 
     Parameters:
         min_reached_percent: Least fraction of the planned learning rate, in percent; 50 when not given.
