@@ -83,8 +83,8 @@ class BaselineComparison:
     def _error_of(self, view: StepView, loss: LossObservation) -> float | None:
         """Return the error of predictions. For a loss with weights, it is the residual variance of the targets.
 
-        Weights of classes shift the predictions, so that their cross entropy is no measure of success. Where targets are
-        indices of classes, nothing is compared then.
+        Weights of classes shift the predictions, so that their cross entropy is no measure of success. Where targets
+        are indices of classes, nothing is compared then.
         """
         if loss.num_classes is not None and self._weighs_classes(view, loss):
             return None
