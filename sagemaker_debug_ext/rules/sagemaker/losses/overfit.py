@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.inference.loss_pairs import (
     Losses,
     loss_pairs,
 )
-from sagemaker_debug_ext.rules.inference.losses import comparable_losses
+from sagemaker_debug_ext.rules.inference.losses import comparable_losses, label_entropy, observed_losses
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -56,8 +56,9 @@ class Overfit(BuiltinRule):
 
     With `unless_falling`, a gap alone does not fire, because it is harmless while the validation loss still falls.
     Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
-    none of the latest `patience` comparisons gave a new best validation loss, and that the gap is more than a tenth of
-    the largest, because both losses of a good model are tiny.
+    none of the latest `patience` comparisons gave a new best validation loss. Because both losses of a good model are
+    tiny, the gap must be more than a tenth of the largest validation loss, and of the loss of a constant answer where
+    the targets are classes.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -93,6 +94,8 @@ class Overfit(BuiltinRule):
         if view.step < self.parameters["start_step"]:
             return None
         losses = comparable_losses(view, self.selection)
+        if self.parameters["unless_falling"]:
+            self._observe_constant(view)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:
@@ -111,6 +114,12 @@ class Overfit(BuiltinRule):
             f"against a training loss of {training:.6g}{of_training} (at most {limit:g} allowed)."
         )
         return [self.found(view, message, tensors=names, value=gap, threshold=limit)]
+
+    def _observe_constant(self, view: StepView) -> None:
+        """Take the loss of a constant answer into account, where targets of validation are classes."""
+        for loss in observed_losses(view) if view.mode is ModeKeys.EVAL else ():
+            if loss.num_classes is not None or loss.is_binary:
+                self._largest[loss.name] = max(self._largest.get(loss.name, 0.0), label_entropy(loss.targets))
 
     def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
         exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]

@@ -158,6 +158,19 @@ def test_a_gap_of_tiny_losses_is_negligible(run_rule, last, fires):
     assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
 
 
+@pytest.mark.parametrize(("last", "fires"), [(0.08, False), (0.2, True)])
+def test_a_gap_of_losses_that_are_tiny_for_classes_is_negligible(run_rule, last, fires):
+    """With `unless_falling`, a gap of less than a tenth of the loss of a constant answer is tolerated, here of log 3."""
+    scores, labels = np.random.default_rng(0).normal(size=(21, 3)), np.arange(21) % 3
+    steps = {}
+    for step, (training, validation) in enumerate([(1.0, 0.07), (0.1, 0.05), *[(0.01, last)] * 3]):
+        steps[TRAIN, step] = loss_tensors(scores, labels, training)
+        steps[EVAL, step] = loss_tensors(scores, labels, validation)
+    parameters = {"ratio_threshold": 2, "patience": 2}
+    assert run_rule("Overfit", steps, **parameters) != []
+    assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
+
+
 @pytest.mark.parametrize(("reported", "fires"), [(1.0, False), (1.5, True)])
 def test_sums_over_batches_of_evaluation_are_compared_as_means(run_rule, reported, fires):
     """Scripts often add up the sums of batches in evaluation; a number that is no such sum is compared as it is."""
