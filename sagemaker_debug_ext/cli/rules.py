@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
     from sagemaker_debug_ext.trials import Trial
 
+_PLACE: Final = ("RULE", "KIND", "RUNS")
+
 _FEWEST_COLUMNS: Final = 24
-"""Parameters get that much room, however narrow the terminal is."""
+"""Meaning and parameters get that much room, however narrow the terminal is."""
 
 _FEWEST_ISSUES: Final = 3
 """So many issues are shown of each rule that was not named, unless more are asked for."""
@@ -45,7 +47,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser("rules", help=_SUMMARY, description=_ABOUT)
     parser.set_defaults(run=None, command=parser, words=None)
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
-    listing = _arguments.add_command(parts, "list", "List the rules and their parameters.", run_list)
+    listing = _arguments.add_command(parts, "list", "List the rules, what they find, and their parameters.", run_list)
     listing.add_argument("--kind", choices=("debugger", "profiler"), help="only rules on tensors, or on metrics")
     _arguments.add_json(listing)
     running = _arguments.add_command(parts, "run", _RUN, run, words="rules", description=_ABOUT_RUN)
@@ -130,27 +132,32 @@ def run_list(arguments: argparse.Namespace) -> int:
     specs = list_rule_specs(arguments.kind)
     if arguments.json:
         _output.write_json([_describe(spec) for spec in specs])
-    else:
-        rows = [
-            (spec.name, spec.kind, _where(spec), [_spell(parameter) for parameter in spec.parameters]) for spec in specs
-        ]
-        # what goes to another program has a line for each rule
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-        _output.write(_list_table(rows, width))
+    elif sys.stdout.isatty():
+        _output.write(_list_table(specs, shutil.get_terminal_size().columns))
+    else:  # what goes to another program has a line for each rule
+        rows = [(*_place(spec), spec.doc, _parameters(spec)) for spec in specs]
+        _output.write(_output.format_table((*_PLACE, "MEANING", "PARAMETERS"), rows))
     return 0
 
 
-def _list_table(rows: Sequence[tuple[str, str, str, list[str]]], width: int) -> str:
-    """Return the list of rules, its parameters on as many lines as they need to fit the width."""
-    left = sum(max(len(row[column]) for row in rows) + 2 for column in range(3))
-    cells: list[tuple[str, str, str, str]] = []
-    for name, kind, where, parameters in rows:
-        lines = textwrap.wrap(
-            ", ".join(parameters), max(width - left, _FEWEST_COLUMNS), break_long_words=False, break_on_hyphens=False
-        )
-        cells.append((name, kind, where, lines[0] if lines else ""))
-        cells += [("", "", "", line) for line in lines[1:]]
-    return _output.format_table(("RULE", "KIND", "RUNS", "PARAMETERS"), cells)
+def _list_table(specs: Sequence[RuleSpec], width: int) -> str:
+    """Return the list of rules, meaning and parameters on as many lines as they need to fit the width."""
+    left = sum(max(map(len, column)) + 2 for column in zip(_PLACE, *map(_place, specs), strict=True))
+    wrapper = textwrap.TextWrapper(max(width - left, _FEWEST_COLUMNS), break_long_words=False, break_on_hyphens=False)
+    rows: list[tuple[str, ...]] = []
+    for spec in specs:
+        first, *others = wrapper.wrap(spec.doc) + wrapper.wrap(_parameters(spec))
+        rows.append((*_place(spec), first))
+        rows += [("", "", "", line) for line in others]
+    return _output.format_table((*_PLACE, "MEANING, PARAMETERS"), rows)
+
+
+def _place(spec: RuleSpec) -> tuple[str, str, str]:
+    return spec.name, spec.kind, _where(spec)
+
+
+def _parameters(spec: RuleSpec) -> str:
+    return ", ".join(map(_spell, spec.parameters))
 
 
 def _where(spec: RuleSpec) -> str:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -173,7 +175,10 @@ class TestRules:
         assert main(["rules", "list"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == 1 + len(list_rule_specs())
-        assert any(line.split()[:4] == ["VanishingGradient", "debugger", "here", "threshold=1e-07"] for line in lines)
+        line = next(line for line in lines if line.startswith("VanishingGradient "))
+        assert line.split()[:3] == ["VanishingGradient", "debugger", "here"]
+        assert "Gradients have become so small" in line
+        assert line.endswith("  threshold=1e-07")
 
     def test_list_as_json_describes_parameters(self, capsys):
         """A program learns types, defaults and meanings."""
@@ -250,7 +255,7 @@ class TestRules:
         (["reprot"], "; did you mean 'report'?"),
         (["rules", "rum"], "; did you mean 'run'?"),
         ([], "List steps, collections and tensors"),
-        (["rules"], "List the rules and their parameters"),
+        (["rules"], "List the rules, what they find, and their parameters"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -303,6 +308,15 @@ def test_help_and_version_exit_with_0(capsys):
     assert main(["--help"]) == 0
     assert "exit status" in capsys.readouterr().out
     assert main(["--version"]) == 0
+
+
+def test_the_package_runs_as_a_module(monkeypatch, capsys):
+    """For environments whose scripts are not on the path."""
+    monkeypatch.setattr(sys, "argv", ["sagemaker_debug_ext", "--version"])
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_module("sagemaker_debug_ext", run_name="__main__")
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.startswith("sagemaker-debug ")
 
 
 def test_command_when_aws_cannot_be_called_then_says_why_in_one_line(monkeypatch, tmp_path, capsys):

@@ -350,7 +350,7 @@ def test_the_list_of_rules_fits_the_terminal(capsys, monkeypatch, columns):
     words = [word for line in lines for word in line.split()]
     assert "threshold_sigmoid_max=16.99999," in words
     widest = max(len(word) for word in words)
-    left = lines[0].index("PARAMETERS")
+    left = lines[0].index("MEANING, PARAMETERS")
     assert max(map(len, lines)) <= max(columns, left + max(widest, 24))
     assert all(line[:left].strip() == "" or line[0] != " " for line in lines)
 
