@@ -35,6 +35,8 @@ MIN_REST: Final = 20
 """Smallest number of updates for which weights that have moved must rest to count as stopped."""
 MANY_RESTS: Final = 4
 """Ratio of the rest to the longest earlier one, because updates may be made only every few steps."""
+ENDING: Final = 0.2
+"""Fraction of all updates up to which the latest may be tiny, because schedules end near a rate of 0."""
 HELD_BY_NONE: Final = "the latest optimizer has no parameter of the model, as if a layer had been replaced afterwards"
 """Text of the issue in which the learning rate is not at fault."""
 
@@ -85,12 +87,13 @@ class LearningRateTooLow(UpdateSizeRule):
     change of a weight since its previous saved value, relative to its norm and divided by the number of steps between.
     The rule fires if the median of the latest `window` updates is below `threshold` for every weight that changes at
     all. It does not fire once a loss has fallen below a tenth of its first level, because updates of a model that has
-    converged are small. Weights that never change are covered by FrozenParameters.
+    converged are small. Nor does it fire if only the last fifth of all updates so far is small, because most schedules
+    end near a learning rate of 0. Weights that never change are covered by FrozenParameters.
 
     The rule also fires if a schedule has reached 0 before the loss has fallen that far. All weights that have moved
-    then stand still, although they have gradients, for at least 20 saved steps in a row and four times as long as
-    before any earlier update. If the program record tells that the latest optimizer has none of the model's parameters,
-    the message says so instead.
+    then stand still, although they have gradients, for at least 20 saved steps in a row, a fifth of all, and four times
+    as long as before any earlier update. If the program record tells that the latest optimizer has none of the model's
+    parameters, the message says so instead.
 
     It also fires if the sum of the first 50 updates is less than 3 % of its norm for every weight, and the loss has not
     fallen by 5 %. It does not fire if predictions already beat the best constant by 4 %, like those of a pretrained
@@ -119,6 +122,7 @@ class LearningRateTooLow(UpdateSizeRule):
     def configure(self) -> None:
         super().configure()
         self._ways: dict[str, _Way] = {}
+        self._num_small = 0
         self._first_losses: dict[str, list[float]] = {}
         self._losses = RollingWindow(NUM_LOSSES)
         self._baseline = BaselineComparison(NUM_LOSSES)
@@ -138,7 +142,9 @@ class LearningRateTooLow(UpdateSizeRule):
         """Return an issue if updates are too small, have stopped, or have no effect."""
         found = super().evaluate(view)
         self._course.observe(view)
-        if found and self._has_converged():
+        if found is not None:
+            self._num_small = self._num_small + 1 if found else 0
+        if found and (self._has_converged() or self._may_end(self._num_small + self.parameters["window"])):
             found = []
         if is_training(view):
             self._baseline.observe(view)
@@ -160,6 +166,10 @@ class LearningRateTooLow(UpdateSizeRule):
     def _has_converged(self) -> bool:
         return self._course.has_fallen_from(self._course.first_levels(), CONVERGED)
 
+    def _may_end(self, num_small: int) -> bool:
+        """Return whether that many latest updates without effect may be the end of a schedule."""
+        return num_small < ENDING * max(way.updates for way in self._ways.values())
+
     def note(self, name: str, update: Update) -> None:
         """Add the distance that a weight has moved."""
         self._ways.setdefault(name, _Way()).go(update.ratio)
@@ -170,7 +180,7 @@ class LearningRateTooLow(UpdateSizeRule):
             return []
         names = _shortest_first(moved)
         rest, is_held = moved[names[0]].rest, not _optimizes_other_parameters(view.trial.program or NO_PROGRAM)
-        if is_held and self._has_converged():  # to the last digit
+        if is_held and (self._may_end(rest) or self._has_converged()):  # to the last digit
             return []
         text = (
             f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, but not in the "

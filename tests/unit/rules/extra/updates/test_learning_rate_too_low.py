@@ -86,6 +86,18 @@ def test_weights_that_have_stopped_when_the_loss_has_fallen_far_have_converged(r
     assert bool(run_rule("LearningRateTooLow", steps)) == fires
 
 
+@pytest.mark.parametrize("least", [0.0, 1e-8])
+@pytest.mark.parametrize(("num_small", "fires"), [(40, False), (80, True)])
+def test_a_schedule_may_end_at_a_rate_of_nearly_0(run_rule, least, num_small, fires):
+    """The last fifth of all updates may be tiny, as a cosine leaves them."""
+    num_large = 200
+    losses = iter([1.0, *[0.6] * (num_large + num_small)])
+    steps = steps_of_weight(
+        lambda step: 1e-3 if step < num_large else least, lambda _: next(losses), count=num_large + num_small
+    )
+    assert bool(run_rule("LearningRateTooLow", steps)) == fires
+
+
 @pytest.mark.parametrize(
     ("held", "cause"),
     [
