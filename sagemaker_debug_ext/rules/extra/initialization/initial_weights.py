@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -21,14 +22,13 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
 """Names of weights that start at 0 on purpose, or whose second axis is unrelated to the size of outputs."""
 
-
 RECURRENT: Final = re.compile("_hh_|h2h|recurrent", re.IGNORECASE)
 """Names of weights that are applied at each step of a sequence."""
 OF_ONE_VALUE: Final = "has the same value everywhere, so all its units learn the same"
 OFTEN: Final = 2
-"""Divisor of the limit of such weights, because their gain applies repeatedly."""
-
-
+"""Divisor of the limit of recurrent weights, because their gain applies repeatedly."""
+FEWEST_SMALL: Final = 2
+"""Number of small layers that together let hardly any gradient through."""
 SMALL_UPDATE: Final = 0.1
 """Relative change of a weight up to which the updated weight stands for the initial one."""
 
@@ -68,10 +68,11 @@ class InitialWeights(TensorRule):
     the root mean square of its weights times the root of the number of inputs of a unit. It is the ratio of the size of
     outputs to that of inputs, and from 0.5 to 1.5 with the usual initialisations.
 
-    The rule fires if the gain is above `max_gain` or below `min_gain`; weights that are all 0 do not count. For
-    recurrent weights, recognized by their names, the limit is half of `max_gain`, because they are applied at each step
-    of a sequence. The rule also fires if all elements of a weight have one value other than 0 and 1, because its units
-    then all learn the same.
+    The rule fires if the gain is above `max_gain`, or if that of at least two layers is below `min_gain`. Weights that
+    are all 0 do not count. A single small layer has a gradient of usual size, so that it soon grows; policies of agents
+    often end in one. For recurrent weights, recognized by their names, the limit is half of `max_gain`, because they
+    are applied at each step of a sequence. The rule also fires if all elements of a weight have one value other than 0
+    and 1, because its units then all learn the same.
 
     The hooks of Keras and MXNet save weights after the update. These weights are evaluated after the first update, at
     the next saved step, and only if that step shows that updates change them little.
@@ -122,6 +123,15 @@ class InitialWeights(TensorRule):
         limit = high if found > high else low
         text = f"makes outputs {found:.3g} times as large as inputs ({low:g} to {high:g} times expected)"
         return Measurement(found, fires=fires, threshold=limit, severity=abs(math.log(found)), text=text)
+
+    def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
+        """Return the issue of the layers with an unsuitable gain; a small one needs a second one."""
+        low: float = self.parameters["min_gain"]
+        small = [name for name, found in measurements.items() if found.fires and found.threshold == low]
+        alone = small if len(small) < FEWEST_SMALL else []
+        return super().issues_of(
+            view, {name: measurement for name, measurement in measurements.items() if name not in alone}
+        )
 
     def _first_value(self, view: StepView, name: str) -> Array | None:
         """Return a weight after its first update, if the next update shows that updates change it little."""

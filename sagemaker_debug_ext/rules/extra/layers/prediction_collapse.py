@@ -77,9 +77,9 @@ class PredictionCollapse(BuiltinRule):
 
     Predictions do not count while the scores distinguish the labels of each class, with a correlation of more than a
     half, of either sign. The model then knows the classes, and only its threshold is still off, or its scores are
-    distances. Predictions are scores, one per class,
-    or probabilities or margins of class 1. Labels are class indices. Adversarial labels are not evaluated: a model that
-    cannot distinguish their classes may face a good generator.
+    distances. Predictions are scores, one per class, or probabilities or margins of class 1. Labels are class indices.
+    Of a batch with more labels, such as one for each pixel, as many as `samples` from all over it are checked.
+    Adversarial labels are not evaluated: a model that cannot distinguish their classes may face a good generator.
 
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
@@ -135,17 +135,18 @@ class PredictionCollapse(BuiltinRule):
         if not labels:
             return None
         self._num_steps += 1
+        samples: int = self.parameters["samples"]
         for classes in labels:
-            self._recent_labels.extend(classes.tolist())
-            self._all_labels.update(classes.tolist())
+            self._recent_labels.extend(_spread(classes, samples))
+            ids, counts = np.unique(classes, return_counts=True)
+            self._all_labels.update(dict(zip(ids.tolist(), counts.tolist(), strict=True)))
         scores = [class_answers(view, name) for name in view.selected(self._predictions)]
         if len(labels) == len(scores) == 1 and scores[0] is not None:
             known = knowledge(scores[0], labels[0])
             self._known.extend([] if known is None else [known])
         for score in scores:
             predicted = None if score is None else predicted_ids(score)
-            self._recent_predictions.extend([] if predicted is None else predicted.tolist())
-        samples: int = self.parameters["samples"]
+            self._recent_predictions.extend([] if predicted is None else _spread(predicted, samples))
         if self._num_steps < self.parameters["patience"] or len(self._recent_labels) < samples:
             return None
         if all(map(self._adversarial.has, names)):
@@ -213,6 +214,11 @@ class PredictionCollapse(BuiltinRule):
         if others > NEVER:
             return ""
         return f"Other classes hardly ever come up: {latest}, and only {others:.2%} of all labels so far are not."
+
+
+def _spread(ids: ClassIds, number: int) -> list[int]:
+    """Return classes, or that number of them from all over the batch: the last pixels of a picture are all alike."""
+    return ids[np.linspace(0, len(ids) - 1, min(number, len(ids))).astype(np.int64)].tolist() if len(ids) else []
 
 
 def _any_is_final(view: StepView, names: Iterable[str]) -> bool:

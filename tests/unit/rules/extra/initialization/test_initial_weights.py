@@ -11,12 +11,23 @@ from support.rule_trials import GLUON_COLLECTIONS, TRAIN, fired_at, steps_of, st
 RNG = np.random.default_rng(0)
 
 
+def layers_of(*gains):
+    """Return weights with these gains."""
+    signs = np.where(np.arange(80).reshape(5, 16) % 2, 0.25, -0.25)
+    return {f"fc{number}_weight": gain * signs for number, gain in enumerate(gains)}
+
+
 @pytest.mark.parametrize(("size", "fires"), [(0.57, False), (7.9, False), (8.1, True), (0.021, False), (0.019, True)])
 def test_the_gain_of_a_layer_must_be_usual(run_rule, size, fires):
     """A gain beyond 8 or below 0.02 fires, at the first step only."""
-    weight = np.where(np.arange(80).reshape(5, 16) % 2, size / 4, -size / 4)
-    issues = run_rule("InitialWeights", {(TRAIN, step): {"fc_weight": weight} for step in range(3)})
+    issues = run_rule("InitialWeights", {(TRAIN, step): layers_of(size, size) for step in range(3)})
     assert fired_at(issues) == ([0] if fires else [])
+
+
+@pytest.mark.parametrize(("size", "fires"), [(0.01, False), (9.0, True)])
+def test_a_single_layer_may_start_small(run_rule, size, fires):
+    """Policies of agents often end in a layer with a gain of a hundredth; a large one needs no second one."""
+    assert bool(run_rule("InitialWeights", {(TRAIN, 0): layers_of(1.0, size)})) == fires
 
 
 def test_some_weights_have_no_gain(run_rule):
@@ -45,8 +56,7 @@ def test_recurrent_weights_have_to_be_smaller(run_rule, name, size, fires):
 @pytest.mark.parametrize(("size", "threshold"), [(8.1, 8.0), (0.019, 0.02)], ids=["too large", "too small"])
 def test_issue_when_a_gain_is_beyond_a_limit_then_has_that_limit(run_rule, size, threshold):
     """The threshold of an issue is the limit that the gain has passed."""
-    weight = np.where(np.arange(80).reshape(5, 16) % 2, size / 4, -size / 4)
-    (issue,) = run_rule("InitialWeights", steps_with("fc_weight", [weight]))
+    (issue,) = run_rule("InitialWeights", {(TRAIN, 0): layers_of(size, size)})
     assert (issue.value, issue.threshold) == (pytest.approx(size), threshold)
 
 

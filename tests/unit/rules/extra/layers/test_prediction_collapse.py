@@ -109,6 +109,19 @@ def test_one_class_may_be_predicted_when_another_model_begins(run_rule, length, 
     assert bool(run_rule("PredictionCollapse", steps_of(steps), patience_running=100)) == fires
 
 
+@pytest.mark.parametrize(("empty", "fires"), [(1, False), (16, True)])
+def test_labels_of_pixels_are_taken_from_all_over_the_batch(run_rule, empty, fires):
+    """The last pixels of a picture often show the background; labels come sorted if those of whole batches do."""
+    pictures, of_background = np.zeros((16, 32, 32)), np.zeros((16, 32, 32))
+    pictures[:, 8:24] = 1.0
+    of_background[empty:, 8:24] = 1.0
+    steps = [
+        {"BCEWithLogitsLoss_input_0": RNG.normal(size=labels.shape), "BCEWithLogitsLoss_input_1": labels}
+        for labels in [pictures] * 39 + [of_background]
+    ]
+    assert bool(run_rule("PredictionCollapse", steps_of(steps))) == fires
+
+
 @pytest.mark.parametrize(
     ("scores", "ids"),
     [
