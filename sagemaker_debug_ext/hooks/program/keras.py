@@ -70,11 +70,16 @@ def dtypes_of(values: Iterable[Any]) -> tuple[str, ...]:
 
 def output_keys(model: Any) -> list[str]:
     """Return the names by which `compile` and `fit` know the outputs of a model, in their order; empty if unknown."""
-    try:
-        outputs = model.output
-    except (AttributeError, ValueError):  # a subclass, or not built
-        return []
+    outputs = _outputs(model)
     return list(outputs if isinstance(outputs, Mapping) else getattr(model, "output_names", ()))
+
+
+def _outputs(model: Any) -> Any:
+    """Return the outputs of a model in the structure that it was made with; None for a subclass, or before `build`."""
+    try:
+        return model.output
+    except (AttributeError, ValueError):
+        return None
 
 
 def keras_program(
@@ -159,11 +164,10 @@ def _tails(model: Any, layers: list[Any]) -> Iterator[list[Any]]:
     if isinstance(model, keras.Sequential):
         yield from [list(_back_to_weights(reversed(layers)))] if layers else ()
         return
-    try:
-        outputs = keras.tree.flatten(model.outputs) if getattr(model, "outputs", None) else []
-    except (AttributeError, ValueError):
-        outputs = []
-    for output in outputs:
+    outputs = _outputs(model)
+    # Keras sorts the outputs of a mapping by name where it flattens them, but hands them out in their own order.
+    each = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
+    for output in [] if each is None else keras.tree.flatten(each):
         yield list(_back_to_weights(_operations_before(output)))
 
 

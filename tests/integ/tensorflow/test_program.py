@@ -111,11 +111,12 @@ def test_record_when_model_has_several_outputs_then_each_has_its_loss_and_tail(m
     ]
 
 
-def test_record_when_losses_are_named_by_output_then_each_belongs_to_its_output(make_hook, open_trial):
+@pytest.mark.parametrize("form", [list, dict])
+def test_record_when_losses_are_named_by_output_then_each_belongs_to_its_output(make_hook, open_trial, form):
     """Outputs keep their order, whatever the order of names in `compile` and `fit`."""
     inputs = keras.Input((6,))
-    outputs = [keras.layers.Dense(size, name=name)(inputs) for name, size in (("z", 1), ("m", 2), ("a", 3))]
-    model = keras.Model(inputs, outputs)
+    outputs = {name: keras.layers.Dense(size, name=name)(inputs) for name, size in (("z", 1), ("m", 2), ("a", 3))}
+    model = keras.Model(inputs, outputs if form is dict else list(outputs.values()))
     model.compile("sgd", {"a": keras.losses.CategoricalCrossentropy(from_logits=True), "m": "mae", "z": "mse"})
     hook = make_hook("out", include_collections=["losses", "inputs", "outputs"])
     model.fit(INPUTS, {"a": ONE_HOT, "m": ONE_HOT[:, :2], "z": QUANTITY}, batch_size=48, verbose=0, callbacks=[hook])
@@ -126,7 +127,8 @@ def test_record_when_losses_are_named_by_output_then_each_belongs_to_its_output(
         ("predictions_1", "mean_absolute_error", "m"),
         ("predictions_2", "categorical_crossentropy", "a"),
     ]
-    assert [trial.tensor(f"labels_{number}").shape(0)[-1] for number in range(3)] == [1, 2, 3]
+    for kind in ("labels", "predictions"):
+        assert [trial.tensor(f"{kind}_{number}").shape(0)[-1] for number in range(3)] == [1, 2, 3]
 
 
 def test_record_when_batches_are_normalised_then_has_how_far_averages_move(make_hook, open_trial):
