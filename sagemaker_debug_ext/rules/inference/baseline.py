@@ -70,11 +70,7 @@ class BaselineComparison:
                 error = None if loss.kind is not None else loss.residual_variance
             if error is None:
                 continue
-            targets = loss.targets
-            if loss.num_classes is None:
-                targets = columns_of(targets)
-            else:  # other targets are padding
-                targets = targets[(targets >= 0) & (targets < loss.num_classes)]
+            targets = columns_of(loss.targets) if loss.num_classes is None else loss.classes
             self._keep(loss.name, _Answered(error, targets, of_classes, loss.constant_part))
             self._seen[loss.name] += 1
             names.append(loss.name)

@@ -22,6 +22,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 Numbers = npt.NDArray[np.float64]
@@ -57,6 +58,7 @@ class LossObservation:
         answers_name: Name of the tensor with the predictions.
         targets_name: Name of the tensor with the targets.
         kind: PyTorch's name for the kind of loss, without ``Loss``; None if tensor names do not show it.
+        ignored: The class that the loss leaves out, such as that of padding; None if there is none, or unknown.
     """
 
     name: str
@@ -66,6 +68,7 @@ class LossObservation:
     answers_name: str = ""
     targets_name: str = ""
     kind: str | None = None
+    ignored: int | None = None
 
     @functools.cached_property
     def num_classes(self) -> int | None:
@@ -159,15 +162,23 @@ class LossObservation:
         whole = float(np.mean(apart**2))
         return float(np.mean(apart.mean(axis=0) ** 2)) / whole if 0 < whole < np.inf else 0.0
 
+    def _has_class(self) -> npt.NDArray[np.bool_]:
+        """Return for each target whether it is one of the classes; others are padding."""
+        targets = self.targets.reshape(-1)
+        known: npt.NDArray[np.bool_] = (targets >= 0) & (targets < (self.num_classes or 0))
+        return known if self.ignored is None else known & (targets != self.ignored)
+
+    @functools.cached_property
+    def classes(self) -> Array:
+        """The targets that are classes, along one axis, without padding."""
+        return self.targets.reshape(-1)[self._has_class()]
+
     def _rows(self) -> tuple[Numbers, Array] | None:
         """Return the scores of each sample with a class, and these classes; None without classes."""
-        if self.num_classes is None:
+        if self.num_classes is None or not self.classes.size:
             return None
         scores = np.moveaxis(to_float64(self.scores), 1, -1)
-        targets = self.targets.reshape(-1)
-        rows = scores.reshape(-1, scores.shape[-1])
-        known = (targets >= 0) & (targets < rows.shape[1])  # other targets are padding
-        return (rows[known], targets[known]) if known.any() else None
+        return scores.reshape(-1, scores.shape[-1])[self._has_class()], self.classes
 
     @functools.cached_property
     def accuracy(self) -> float | None:
@@ -249,16 +260,34 @@ def _iter_losses(view: StepView, *, keeps_shares: bool) -> Iterator[LossObservat
                 scores, targets = to_class_index_form(
                     scores, targets, has_classes, may_be_shares=scheme.hides_kinds and not keeps_shares
                 )
-            yield LossObservation(names.loss, value, scores, targets, names.answers, names.targets, kind)
+            ignored = _ignored_class(view, names.answers)
+            yield LossObservation(names.loss, value, scores, targets, names.answers, names.targets, kind, ignored)
+
+
+def _ignored_class(view: StepView, answers: str) -> int | None:
+    """Return the class that a loss leaves out, by the program record."""
+    name = naming_scheme_of(view.trial).loss_of(answers)
+    for loss in (view.trial.program or NO_PROGRAM).losses:
+        if loss.name == name:
+            ignored = loss.arguments.get("ignore_index", loss.arguments.get("ignore_class"))
+            return ignored if isinstance(ignored, int) and ignored >= 0 else None
+    return None
 
 
 def class_labels(view: StepView, name: str) -> Array | None:
-    """Return labels as saved; None if neither their names nor their values show that they are classes."""
-    if not naming_scheme_of(view.trial).hides_kinds:
-        return view.value(name)
+    """Return labels as saved, without those that a loss leaves out.
+
+    None if neither their names nor their values show that they are classes.
+    """
+    scheme = naming_scheme_of(view.trial)
+    if not scheme.hides_kinds:
+        labels = view.value(name)
+        answers = [found.answers for found in scheme.answers(view.tensor_names) if found.targets == name]
+        ignored = [number for each in answers if (number := _ignored_class(view, each)) is not None]
+        return labels if labels is None or not ignored else labels[~np.isin(labels, ignored)]
     for loss in observed_losses(view):
         if loss.targets_name == name and (loss.num_classes is not None or loss.is_binary):
-            return loss.targets.astype(np.int64)
+            return (loss.targets if loss.ignored is None else loss.classes).astype(np.int64)
     return None
 
 

@@ -119,7 +119,8 @@ class Overfit(BuiltinRule):
         """Take the loss of a constant answer into account, where targets of validation are classes."""
         for loss in observed_losses(view) if view.mode is ModeKeys.EVAL else ():
             if loss.num_classes is not None or loss.is_binary:
-                self._largest[loss.name] = max(self._largest.get(loss.name, 0.0), label_entropy(loss.targets))
+                classes = loss.targets if loss.num_classes is None else loss.classes
+                self._largest[loss.name] = max(self._largest.get(loss.name, 0.0), label_entropy(classes))
 
     def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
         exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]

@@ -16,7 +16,10 @@ from sagemaker_debug_ext.rules.inference.losses import (
     label_entropy,
     observed_losses,
 )
-from support.rule_trials import TRAIN
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import TRAIN, loss_tensors
 
 
 def test_cross_entropy_is_that_of_softmax():
@@ -26,6 +29,21 @@ def test_cross_entropy_is_that_of_softmax():
     assert view.cross_entropy == pytest.approx(-np.log([0.5, 0.8]).mean())
     of_sequences = LossObservation("loss", 1.0, scores.T[None], np.array([[0, -100]]))
     assert of_sequences.cross_entropy == pytest.approx(-np.log(0.5))
+
+
+@pytest.mark.parametrize(("arguments", "classes"), [({"ignore_index": 0}, [2]), ({"ignore_index": -100}, [0, 2, 0])])
+def test_a_class_that_the_loss_ignores_does_not_count(make_trial, monkeypatch, arguments, classes):
+    """Padding often has a number of its own among the classes, which the program record tells."""
+    loss = LossRecord(name="CrossEntropyLoss", type="CrossEntropyLoss", arguments=arguments)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    scores = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
+    trial = make_trial({(TRAIN, 0): loss_tensors(scores, np.array([0, 2, 0]))})
+    view = StepView(trial, 0)
+    (observed,) = observed_losses(view)
+    assert observed.classes.tolist() == classes
+    shares = [0.8] if classes == [2] else [0.5, 0.8, 0.2]
+    assert observed.cross_entropy == pytest.approx(-np.log(shares).mean())
+    assert class_labels(view, "CrossEntropyLoss_input_1").tolist() == classes
 
 
 def test_targets_with_the_shape_of_scores_are_not_classes():

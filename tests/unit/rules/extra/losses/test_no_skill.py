@@ -172,6 +172,19 @@ def test_predictions_of_weighted_classes_are_not_compared(run_rule, monkeypatch,
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(("ignored", "fires"), [(0, False), (-100, True)])
+def test_predictions_at_padding_are_not_compared(run_rule, monkeypatch, ignored, fires):
+    """What a model predicts where the loss ignores it is arbitrary."""
+    loss = LossRecord(name="CrossEntropyLoss", type="CrossEntropyLoss", arguments={"ignore_index": ignored})
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        labels = rng.integers(0, 4, 40)
+        scores = np.eye(4)[np.where(labels == 0, 1, labels)] * 4
+        steps.append(loss_tensors(scores, labels))
+    assert bool(run_rule("NoSkill", steps_of(steps), min_gain_percent=50)) == fires
+
+
 @pytest.mark.parametrize(("times", "fires"), [(1.0, True), (1.009, True), (1.011, False)])
 def test_biased_predictions_when_the_loss_is_not_weighted_then_fire(run_rule, times, fires):
     """Predictions that lean to one side are excused only if the loss value is not the plain cross entropy."""
