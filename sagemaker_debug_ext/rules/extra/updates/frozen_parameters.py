@@ -102,11 +102,12 @@ def has_directions(weight: Array, axis: int) -> bool:
     return largest > STANDS_OUT * spread * (math.sqrt(rows) + math.sqrt(columns))
 
 
-def _with_gradient_beside(trial: Trial, names: tuple[str, ...], selection: Selection) -> list[str]:
-    """Return the names with a gradient among others that a selection leaves out."""
+def _trained_beside(trial: Trial, names: tuple[str, ...], selection: Selection) -> list[str]:
+    """Return the parameters that a selection leaves out: those with a gradient, or that an optimizer is to train."""
     scheme, usual, known = naming_scheme_of(trial), set(selection.among(names, trial)), set(names)
     others = (name for name in names if name not in usual and not scheme.is_gradient(name))
-    return [name for name in others if scheme.gradient_of(name, known) is not None]
+    trained = (trial.program or NO_PROGRAM).trained_parameters
+    return [name for name in others if name in trained or scheme.gradient_of(name, known) is not None]
 
 
 def _has_gradients(view: StepView) -> bool:
@@ -130,12 +131,13 @@ def _have_gradients_come(view: StepView) -> bool:
 class FrozenParameters(TensorRule):
     """A parameter does not change although the model is trained.
 
-    Checks the collections ``weights`` and ``biases``, and other tensors whose gradients were saved, such as position
-    embeddings. It does so at TRAIN steps, or at all steps if the trial has no TRAIN steps. If gradients were saved,
-    steps without any do not count, because no backward pass came at them. They do if an optimizer has the parameter,
-    and no gradient ever reaches it, as where what a generator makes is detached from it. Hooks for PyTorch record what
-    optimizers have. The rule then fires when the job has ended, because until then the values may be replaced, as those
-    of a target network are.
+    Checks the collections ``weights`` and ``biases``, and other tensors whose gradients were saved or that an optimizer
+    is to train, such as position embeddings. It does so at TRAIN steps, or at all steps if the trial has no TRAIN
+    steps. If gradients were saved, steps without any do not count, because no backward pass came at them. They do if an
+    optimizer has the parameter, and no gradient ever reaches it, as where what a generator makes is detached from it.
+    Hooks for PyTorch record what optimizers have. The rule then fires when the job has ended, because until then the
+    values may be replaced, as those of a target network are.
+
     The rule fires if a parameter has exactly the same value at `patience_running` consecutive saved steps after the
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
@@ -160,7 +162,7 @@ class FrozenParameters(TensorRule):
 
     Parameters:
         tensor_regex: Regular expressions searched in names of parameters, as a list or separated by commas. When not
-            given: the collections ``weights`` and ``biases``, and tensors with a gradient.
+            given: the collections ``weights`` and ``biases``, and tensors with a gradient or in an optimizer.
         patience: Number of consecutive saved steps without a change, if the job ends with them; 5 when not given.
         patience_running: Number of such steps while the job runs; 5 when not given.
 
@@ -206,7 +208,7 @@ class FrozenParameters(TensorRule):
 
     def _other_parameters(self, view: StepView) -> list[str]:
         """Return the parameters that are in neither collection, as names without "weight" or "bias" are in PyTorch."""
-        return [] if self.parameters["tensor_regex"] else view.of_names(_with_gradient_beside, self.selection)
+        return [] if self.parameters["tensor_regex"] else view.of_names(_trained_beside, self.selection)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a parameter has not changed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import CUT_OFF, has_directions, have_learnt
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import CUT_OFF, NO_GRADIENT, has_directions, have_learnt
 from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at, first_cause, steps_of, steps_with
@@ -264,3 +264,18 @@ def test_parameters_that_an_optimizer_is_to_train_need_a_gradient_some_time(
     issues = run_rule("FrozenParameters", steps)
     assert [issue.tensors for issue in issues] == ([("G_weight",)] if fires else [])
     assert not issues or (first_cause(issues) == "parameters not trained" and CUT_OFF in issues[0].message)
+
+
+@pytest.mark.parametrize("is_trained", [True, False])
+def test_parameters_with_names_of_their_own_are_known_from_the_optimizer(run_rule, monkeypatch, is_trained):
+    """A name without "weight" or "bias" is no parameter's for certain, unless an optimizer is to train it."""
+    trained = ("fc.bias", "fc.core") if is_trained else ("fc.bias",)
+    optimizer = OptimizerRecord(type="Adam", parameters=trained)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", optimizers=(optimizer,)))
+    steps = steps_of(
+        {"fc.bias": np.full(4, float(step)), "gradient/fc.bias": np.ones(4), "fc.core": np.ones((4, 4))}
+        for step in range(12)
+    )
+    issues = run_rule("FrozenParameters", steps)
+    assert {issue.tensors for issue in issues} == ({("fc.core",)} if is_trained else set())
+    assert not issues or (first_cause(issues) == "parameters not trained" and NO_GRADIENT in issues[0].message)
