@@ -12,7 +12,7 @@ import numpy as np
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
+from sagemaker_debug_ext.rules.inference.training import RUNNING_BATCH, StreakCounter, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
@@ -92,8 +92,8 @@ class DuplicateBatches(TensorRule):
 
     Samples with few possible values, such as the positions on a board, repeat in each batch. Such samples count only if
     all samples of a batch are equal, or if the batches together have more than twice as many distinct samples. A
-    repeated batch of 200 samples or more does not fire, because it may be the whole data set. Training on smaller data
-    in one batch fires: exclude the rule.
+    repeated batch of 200 samples or more does not fire, because it may be the whole data set, unless its index shows
+    that an epoch has several. Training on smaller data in one batch fires: exclude the rule.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -160,7 +160,9 @@ class DuplicateBatches(TensorRule):
             return None
         limit: float = self.parameters["max_share_percent"]
         of_batches, of_samples = 100.0 * len(set(seen)) / window, share_of_samples(list(samples))
-        if (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL or self._may_be_all(name):
+        if not _is_of_several(view) and (
+            (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL or self._may_be_all(name)
+        ):
             of_batches = 100.0
         if shared >= window:
             return Measurement(
@@ -182,6 +184,12 @@ class DuplicateBatches(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Training data repeat in {describe_tensors(names)}: {first.text}."
+
+
+def _is_of_several(view: StepView) -> bool:
+    """Return whether the epoch had another batch before, as the index of the batch shows, which Keras has."""
+    index = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
+    return index is not None and index > 0
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:

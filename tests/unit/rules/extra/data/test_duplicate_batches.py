@@ -121,3 +121,11 @@ def test_processes_that_draw_the_same_numbers_fire(run_rule, num_workers, is_pai
     issues = run_rule("DuplicateBatches", loader_trial(num_workers, is_pair, learns), window=20, max_share_percent=20)
     assert bool(issues) == fires
     assert all("draw the same random numbers" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize("size", [32, 300])
+@pytest.mark.parametrize(("index", "fires"), [(0, False), (7, True)])
+def test_a_batch_that_is_one_of_several_is_not_all_data(run_rule, index, fires, size):
+    """Keras counts the batches of an epoch, which a generator may fill with the same samples for ever."""
+    tensors = {"Net_input_0": RNG.normal(size=(size, 6)), "batch": np.array([index])}
+    assert bool(run_rule("DuplicateBatches", steps_of([tensors] * 10), unless_all=True)) == fires
