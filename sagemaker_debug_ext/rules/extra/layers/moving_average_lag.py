@@ -51,6 +51,7 @@ class MovingAverageLag(BuiltinRule):
     def configure(self) -> None:
         self._rounds = EvaluationRounds()
         self._has_eval_steps = False
+        self._first_step: int | None = None
         self._num_steps = 0
         self._latest: list[Issue] = []
 
@@ -60,7 +61,9 @@ class MovingAverageLag(BuiltinRule):
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue at the last evaluation; those of earlier ones wait for what follows."""
         step = view.step_in(ModeKeys.TRAIN)
-        self._num_steps = self._num_steps if step is None else step + 1
+        if step is not None:
+            self._first_step = step if self._first_step is None else self._first_step
+            self._num_steps = step + 1 - self._first_step
         slowest = _slowest(self.base_trial.program or NO_PROGRAM)
         if slowest is None:
             return None

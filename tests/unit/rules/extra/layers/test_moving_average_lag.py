@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
@@ -69,3 +70,17 @@ def test_losses_that_are_told_apart_by_name_are_compared(run_rule, layers):
     (issue,) = run_rule("MovingAverageLag", steps)
     assert (issue.step, issue.tensors) == (9, ("val_loss",))
     assert "after 10 training steps, 90 %" in issue.message
+
+
+def test_steps_of_an_earlier_model_do_not_count(run_rule, layers):
+    """A layer that goes on to another model and other data has averages of the first ones."""
+    layers(0.01)
+    steps = {
+        (TRAIN, step): {
+            "loss": 1.0,
+            ("first_weight" if step < 400 else "second_weight"): np.ones(2),
+            **({"val_loss": 5.0} if step % 5 == 4 else {}),
+        }
+        for step in range(410)
+    }
+    assert fired_at(run_rule("MovingAverageLag", steps)) == [409]
