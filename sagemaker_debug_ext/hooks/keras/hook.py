@@ -31,6 +31,7 @@ from sagemaker_debug_ext.hooks.program.keras import (
     dtypes_of,
     keras_program,
 )
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:
@@ -81,6 +82,8 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
         self._has_told: set[str] = set()
         self._is_undescribed = False
+        self._described: tuple[Any, ...] | None = None
+        self._since_step = 0
         self._is_fitted = False
         self._described_loops: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._loop_calls: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
@@ -229,7 +232,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         if backend_name() == "jax":
             self._warn_about("the back end is JAX, whose steps are out of reach")
             if self._is_undescribed:
-                self._describe_program(model)
+                self._describe_program(model, self._steps.last_begun + 1)
             return
         function = self._functions.get((id(model), phase))
         if function is None:
@@ -254,8 +257,13 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             note_batch=functools.partial(self._note_batch, model),
         )
 
-    def _describe_program(self, model: Any) -> None:
-        """Describe a model that trains, after its first step has built it and shown the form of its batches."""
+    def _describe_program(self, model: Any, step: int) -> None:
+        """Describe a model that trains, after its first step has built it and shown the form of its batches.
+
+        Args:
+            model: The model.
+            step: The global step at which it begins to train.
+        """
         self._is_undescribed = False
         with never_into_script(_not_described):
             plain = without_wrapper(model)
@@ -263,7 +271,16 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             batch = self._forms.get(model, UNKNOWN_FORM)
             turns = tuple(sorted(self._trained_by_batch.values()))
             record = keras_program(plain, names, batch=batch, spread_shape=self._spread_shapes.get(model, ()))
-            self._dispatcher.describe_program(attrs.evolve(record, turns=turns if len(turns) > 1 else ()))
+            record = attrs.evolve(record, turns=turns if len(turns) > 1 else ())
+            self._dispatcher.describe_program(attrs.evolve(record, since_step=self._since(record, step)))
+
+    def _since(self, record: ProgramRecord, step: int) -> int:
+        """Return the step since which a record holds: the first of a model that follows another one."""
+        described = record.model, record.layers, [(loss.type, loss.arguments) for loss in record.losses]
+        if described != self._described:
+            self._since_step = 0 if self._described is None or record.turns else step
+            self._described = described
+        return self._since_step
 
     @fail_safe
     def note_loop(self, model: Any, call: LoopCall) -> None:
@@ -338,7 +355,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save the due tensors of a finished step."""
         if self._is_undescribed and phase is Phase.TRAIN:
-            self._describe_program(self.model)
+            self._describe_program(self.model, self._steps.last_begun)
         try:
             if self._lifecycle.is_active():
                 self._submit_step()

@@ -112,7 +112,7 @@ def keras_program(
         framework="Keras",
         framework_version=keras.__version__,
         model=type(model).__name__,
-        layers=tuple(_layer(layer, names, None if loop is None else loop.trains) for layer in layers),
+        layers=tuple(_layer(layer, names, None if loop is None else loop.trains) for layer in _innermost(layers)),
         losses=losses,
         optimizers=(_optimizer(optimizer),) if isinstance(optimizer, keras.optimizers.Optimizer) else (),
         input_dtypes=batch.inputs,
@@ -120,6 +120,15 @@ def keras_program(
         has_own_step=getattr(type(model), "train_step", None) is not keras.Model.train_step,
         unknown=tuple(unknown),
     )
+
+
+def _innermost(layers: Iterable[Any]) -> Iterator[Any]:
+    """Yield layers, and those of nested models in place of these models."""
+    for layer in layers:
+        if isinstance(layer, keras.Model):
+            yield from _innermost(layer.layers)
+        elif not isinstance(layer, keras.layers.InputLayer):
+            yield layer
 
 
 def _layer(layer: Any, names: dict[int, str], is_training: bool | None = None) -> LayerRecord:

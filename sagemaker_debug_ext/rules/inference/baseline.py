@@ -92,11 +92,8 @@ class BaselineComparison:
 
     def _weighs_classes(self, view: StepView, loss: LossObservation) -> bool:
         """Return whether the program record has weights of classes for a loss, or of samples for the model."""
-        program = view.trial.program
-        if program is None:
-            return False
         name = naming_scheme_of(view.trial).loss_of(loss.answers_name)
-        return program.is_weighted or len(set(weights_of(program, name).values())) > 1
+        return view.program.is_weighted or len(set(weights_of(view.program, name).values())) > 1
 
     def _keep(self, name: str, latest: _Answered) -> None:
         kept = self._answered.setdefault(name, collections.deque())

@@ -22,13 +22,12 @@ HEAVIER: Final = 1.5
 """Ratio of their weights above which the most common class is favoured on purpose or by mistake."""
 
 
-def weights_of(program: ProgramRecord | None, name: str) -> dict[int, float]:
+def weights_of(program: ProgramRecord, name: str) -> dict[int, float]:
     """Return the weight of each class in a loss, by the record of a program; empty if there are none, or unknown.
 
     A single ``pos_weight`` is that of class 1, and that of class 0 is 1.
     """
-    losses = program.losses if program is not None else ()
-    arguments = next((loss.arguments for loss in losses if loss.name == name), {})
+    arguments = next((loss.arguments for loss in program.losses if loss.name == name), {})
     weights, of_yes = arguments.get("weight"), arguments.get("pos_weight")
     if isinstance(weights, list) and len(weights) > 1:
         return dict(enumerate(weights))

@@ -22,7 +22,6 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 Numbers = npt.NDArray[np.float64]
@@ -267,7 +266,7 @@ def _iter_losses(view: StepView, *, keeps_shares: bool) -> Iterator[LossObservat
 def _ignored_class(view: StepView, answers: str) -> int | None:
     """Return the class that a loss leaves out, by the program record."""
     name = naming_scheme_of(view.trial).loss_of(answers)
-    for loss in (view.trial.program or NO_PROGRAM).losses:
+    for loss in view.program.losses:
         if loss.name == name:
             ignored = loss.arguments.get("ignore_index", loss.arguments.get("ignore_class"))
             return ignored if isinstance(ignored, int) and ignored >= 0 else None

@@ -282,9 +282,9 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
 """Pairings that do not fit, the most certain first."""
 
 
-def problem_of_own_loss(program: ProgramRecord | None) -> str:
+def problem_of_own_loss(program: ProgramRecord) -> str:
     """Return the problem of a loss that the script computes itself; empty if there is none, or it has no such loss."""
-    shapes = (loss.spread_shape for loss in (program.losses if program is not None else ()) if loss.spread_shape)
+    shapes = (loss.spread_shape for loss in program.losses if loss.spread_shape)
     texts = (str(shape).replace("-1", "N") for shape in shapes)
     return next((f"targets are broadcast, so the loss averages numbers of shape {text}" for text in texts), "")
 
@@ -294,7 +294,7 @@ def problem_of_pairing(output: Output) -> str:
     return next((pairing.text for pairing in PAIRINGS if pairing.holds(output)), "")
 
 
-def output_of(program: ProgramRecord | None, name: str, targets: Array, answers: Array | None = None) -> Output | None:
+def output_of(program: ProgramRecord, name: str, targets: Array, answers: Array | None = None) -> Output | None:
     """Return the output that a loss gets, from the record of a program; None if the record lacks part of it.
 
     Args:
@@ -303,7 +303,7 @@ def output_of(program: ProgramRecord | None, name: str, targets: Array, answers:
         targets: Its targets at the first batch.
         answers: Its predictions at the first batch.
     """
-    loss = next((loss for loss in (program.losses if program else ()) if loss.name == name), None)
+    loss = next((loss for loss in program.losses if loss.name == name), None)
     if loss is None or not loss.type or targets.dtype.kind not in "biuf":
         return None
     activation, inner = last_activations(loss)
@@ -313,7 +313,7 @@ def output_of(program: ProgramRecord | None, name: str, targets: Array, answers:
         activation=activation,
         inner=inner,
         units=loss.tail[0].units if loss.tail else None,
-        drops=_drops_at_output(loss.tail, of_operations=program is not None and program.framework == "PyTorch"),
+        drops=_drops_at_output(loss.tail, of_operations=program.framework == "PyTorch"),
         targets=targets,
         answers=answers,
     )

@@ -14,6 +14,7 @@ import numpy as np
 from sagemaker_debug_ext.errors import StepUnavailable, TensorUnavailable, TensorUnavailableForStep
 from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, is_numeric
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM, ProgramRecord
 from sagemaker_debug_ext.trials.index.entries import ReductionKey
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -93,6 +94,12 @@ class StepView:
         self._reductions: dict[str, dict[ReductionKey, float]] = {}
         self._statistics: dict[tuple[str, Callable[[Array], Any]], Any] = {}
         self._results: dict[tuple[Any, ...], Any] = {}
+
+    @property
+    def program(self) -> ProgramRecord:
+        """The record of the program that the step is of; `NO_PROGRAM` if it is unknown."""
+        program = self.trial.program
+        return program if program is not None and self.step >= program.since_step else NO_PROGRAM
 
     @functools.cached_property
     def tensor_names(self) -> tuple[str, ...]:

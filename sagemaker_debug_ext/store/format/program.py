@@ -106,6 +106,8 @@ class ProgramRecord:
         has_own_step: Whether the script computes the training steps of a Keras model itself, in ``train_step``.
         num_samples: Number of training samples; None if unknown.
         num_workers: Number of processes that load samples; None if unknown.
+        since_step: Global step from which on it tells of the training. A script that trains one model after another has
+            the record of the latest.
         unknown: What could not be found out, each with the reason.
     """
 
@@ -123,6 +125,7 @@ class ProgramRecord:
     has_own_step: bool = False
     num_samples: int | None = None
     num_workers: int | None = None
+    since_step: int = 0
     unknown: tuple[str, ...] = ()
 
     @property

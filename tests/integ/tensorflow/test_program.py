@@ -224,3 +224,29 @@ def test_rule_when_program_is_known_then_judges_at_the_first_step(kind, make_hoo
         assert text in issues[0].message
     else:
         assert issues == []
+
+
+@pytest.mark.parametrize("has_other_loss", [False, True])
+def test_record_when_another_model_follows_then_holds_from_its_first_step_on(make_hook, open_trial, has_other_loss):
+    """Rules would take the loss of the second model for that of the first."""
+    hook = make_hook("out", include_collections=["losses"])
+    models = [sequential(keras.layers.Dense(3, name="out"), loss=loss) for loss in ("mse", "mae")]
+    for number in (0, int(has_other_loss)):
+        models[number].fit(INPUTS, ONE_HOT, batch_size=24, epochs=2, verbose=0, callbacks=[hook])
+    program = open_trial(hook).program
+    assert (program.losses[0].type, program.since_step) == (
+        ("mean_absolute_error", 4) if has_other_loss else ("mean_squared_error", 0)
+    )
+
+
+def test_record_when_models_are_nested_then_has_their_layers(make_hook, open_trial):
+    """A model that was trained before is often a layer of the next."""
+    base = keras.Sequential([keras.Input((6,)), keras.layers.Dense(4, name="inner"), keras.layers.ReLU(name="act")])
+    model = keras.Sequential([base, keras.layers.Dense(3, activation="softmax", name="out")])
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    layers = record_of(model, make_hook, open_trial).program.layers
+    assert [(layer.name, layer.type, layer.units) for layer in layers] == [
+        ("inner", "Dense", 4),
+        ("act", "ReLU", 4),
+        ("out", "Dense", 3),
+    ]

@@ -172,6 +172,7 @@ class EvaluationMismatch(BuiltinRule):
     """
 
     spec_name = "EvaluationMismatch"
+    begins_anew = True
     advice = (
         "Preprocess both sets with the same code and the same constants, and check that their labels have the "
         "same meaning and order. If the evaluated model is a copy or an average, check that it is updated."

@@ -24,7 +24,6 @@ from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_BATCH: Final = 8
@@ -92,7 +91,7 @@ def _is_computed_word_by_word(view: StepView, name: str) -> bool:
 
 def _are_words(view: StepView, num_classes: int) -> bool:
     """Return whether the model embeds as many words as it has classes: it predicts words, of which some never occur."""
-    layers = (view.trial.program or NO_PROGRAM).layers
+    layers = view.program.layers
     sizes = {layer.units for layer in layers if layer.type == "Embedding"}
     shapes = [value.shape for name in view.selected(PARAMETERS) if (value := view.value(name)) is not None]
     return any((num_classes, size) in shapes for size in sizes)

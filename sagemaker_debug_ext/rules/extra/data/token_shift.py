@@ -13,7 +13,6 @@ from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 
 TOKENS: Final = Selection(roles=(Role.MODEL_INPUT,))
 TARGETS: Final = Selection(roles=(Role.LOSS_CLASS_LABEL,))
@@ -121,9 +120,7 @@ def _layer_that_sees(view: StepView, source: str, tokens: Array) -> str:
     backwards = next((name for name in view.tensor_names if name.endswith("_reverse")), None)
     if backwards is not None:
         return f"a layer with the weights {backwards!r} reads backwards"
-    attentions = (
-        layer.name for layer in (view.trial.program or NO_PROGRAM).layers if layer.type == "MultiheadAttention"
-    )
+    attentions = (layer.name for layer in view.program.layers if layer.type == "MultiheadAttention")
     unmasked = (name for name in attentions if _has_no_mask(view, name, tokens.shape[1]))
     found = next(unmasked, None)
     return f"the attention of {found!r} has no mask" if found is not None else ""

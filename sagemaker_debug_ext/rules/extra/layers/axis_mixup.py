@@ -15,7 +15,6 @@ from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 
 MADE: Final = Selection(roles=(Role.MODEL_INPUT, Role.LAYER_OUTPUT))
 """Tensors that are reshaped on the way to the next layer or the loss."""
@@ -135,7 +134,7 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
 
 def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
     """Yield the inputs of layers that take another axis for the samples than the one as long as the targets."""
-    axes = {f"{layer.name}_input_0": layer.batch_axis for layer in (view.trial.program or NO_PROGRAM).layers}
+    axes = {f"{layer.name}_input_0": layer.batch_axis for layer in view.program.layers}
     found = {len(loss.targets) for loss in observed_losses(view) if _is_of_samples(loss)}
     for name, value in taken.items():
         axis = axes.get(name)

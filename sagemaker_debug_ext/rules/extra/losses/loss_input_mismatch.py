@@ -297,6 +297,7 @@ class LossInputMismatch(TensorRule):
 
     spec_name = "LossInputMismatch"
     has_per_tensor_state = True
+    begins_anew = True
     advice = (
         "Pass the plain output of the last layer to cross entropy and to binary cross entropy with logits, "
         "and the output of log-softmax to negative log likelihood. Use no activation for regression, and make "
@@ -370,11 +371,11 @@ class LossInputMismatch(TensorRule):
         """Return the problem that the record shows of a loss whose predictions and targets were not saved."""
         if naming_scheme_of(view.trial).targets_of(_PREDICTIONS) in view.tensor_names:
             return None
-        output = output_of(self.base_trial.program, _PREDICTIONS, np.empty(0))
+        output = output_of(view.program, _PREDICTIONS, np.empty(0))
         if output is not None:
             problem = problem_of_pairing(output)
         else:  # of a model with outputs, `_problem_of_output` tells it
-            problem = "" if view.selected(self._outputs) else problem_of_own_loss(self.base_trial.program)
+            problem = "" if view.selected(self._outputs) else problem_of_own_loss(view.program)
         self._problems[name] = problem
         return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem) if problem else None
 
@@ -385,22 +386,19 @@ class LossInputMismatch(TensorRule):
         value = view.value(name) if is_only_one and self._num_looks[name] <= MOST_LOOKS else None
         if value is not None and adds_up_over_samples(value):
             return OVER_SAMPLES
-        return problem_of_own_loss(self.base_trial.program)
+        return problem_of_own_loss(view.program)
 
     def _output(self, view: StepView, name: str) -> Output | None:
         """Return what the record of the program tells of the output with these predictions."""
-        program = self.base_trial.program
-        if program is None:
-            return None
         scheme = naming_scheme_of(view.trial)
         targets = view.value(scheme.targets_of(name))
-        return None if targets is None else output_of(program, scheme.loss_of(name), targets, view.value(name))
+        return None if targets is None else output_of(view.program, scheme.loss_of(name), targets, view.value(name))
 
     def _weighs_wrongly(self, view: StepView, name: str) -> bool:
         """Return whether weights make common classes count for more than rare ones."""
         scheme = naming_scheme_of(self.base_trial)
         if name not in self._weights:
-            self._weights[name] = ClassWeights(weights_of(self.base_trial.program, scheme.loss_of(name)))
+            self._weights[name] = ClassWeights(weights_of(view.program, scheme.loss_of(name)))
         targets = view.value(scheme.targets_of(name))
         if targets is not None and targets.dtype.kind in "iuf":
             self._weights[name].observe(targets, view.value(SAMPLE_WEIGHTS))

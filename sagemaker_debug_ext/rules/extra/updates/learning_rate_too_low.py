@@ -19,7 +19,7 @@ from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, 
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM, ProgramRecord
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 PATIENCE: Final = 50
@@ -179,7 +179,7 @@ class LearningRateTooLow(UpdateSizeRule):
         if not (moved and all(way.has_stopped for way in moved.values()) and self._have_gradients(view, list(moved))):
             return []
         names = _shortest_first(moved)
-        rest, is_held = moved[names[0]].rest, not _optimizes_other_parameters(view.trial.program or NO_PROGRAM)
+        rest, is_held = moved[names[0]].rest, not _optimizes_other_parameters(view.program)
         if is_held and (self._may_end(rest) or self._has_converged()):  # to the last digit
             return []
         text = (

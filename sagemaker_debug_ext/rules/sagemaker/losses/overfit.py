@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import math
-from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import (
@@ -19,9 +18,6 @@ from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
-if TYPE_CHECKING:
-    from sagemaker_debug_ext.trials import Trial
-
 
 def loss_gap(losses: Losses) -> float:
     """Return how far the validation loss exceeds the training loss, relative to the latter.
@@ -32,11 +28,6 @@ def loss_gap(losses: Losses) -> float:
     if training == 0:
         return math.inf if validation > 0 else 0.0
     return (validation - training) / abs(training)
-
-
-def has_weighted_training(trial: Trial) -> bool:
-    """Return whether samples or their classes have weights in training, but not in validation."""
-    return trial.program is not None and trial.program.is_weighted
 
 
 class Overfit(BuiltinRule):
@@ -75,6 +66,7 @@ class Overfit(BuiltinRule):
 
     spec_name = "Overfit"
     fires_after_patience = True
+    begins_anew = True
     advice = (
         "Stop earlier, regularise (weight decay, dropout, data augmentation), use more training data or a smaller "
         "model, and check that validation data are prepared like training data."
@@ -103,7 +95,7 @@ class Overfit(BuiltinRule):
         names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
         if not names:
             return [] if compared else None
-        if view.mode is ModeKeys.EVAL and has_weighted_training(view.trial):
+        if view.mode is ModeKeys.EVAL and view.program.is_weighted:
             return None
         names.sort(key=lambda name: (-loss_gap(compared[name]), name))
         validation, training = first = compared[names[0]]

@@ -232,3 +232,15 @@ def test_weights_of_samples_in_keras_must_not_favour_the_common_class(run_rule, 
     tensors = {"labels": labels[:, None], "predictions": np.full((50, 1), 0.5), "sample_weights": weights, "loss": 0.7}
     issues = run_rule("LossInputMismatch", make_trial(steps_of([tensors] * 8), collections=KERAS_COLLECTIONS))
     assert [issue.step for issue in issues][:1] == ([5] if fires else [])
+
+
+@pytest.mark.parametrize(("since_step", "fired"), [(0, [0, 1, 2, 3]), (2, [2, 3]), (4, [])])
+def test_record_of_a_later_model_does_not_tell_of_an_earlier_one(make_trial, run_rule, monkeypatch, since_step, fired):
+    """Scripts that train one model after another leave the record of the latest."""
+    tail = (LayerRecord(name="dense", type="Dense", activation="sigmoid", units=1),)
+    loss = LossRecord(name="predictions", type="binary_crossentropy", tail=tail)
+    program = ProgramRecord(framework="Keras", losses=(loss,), since_step=since_step)
+    monkeypatch.setattr(Trial, "program", program)
+    values = {"loss": np.array([0.7]), "predictions": RNG.random((6, 1)), "labels": np.arange(6.0)[:, None]}
+    trial = make_trial(steps_of([values] * 4), collections=KERAS_COLLECTIONS)
+    assert fired_at(run_rule("LossInputMismatch", trial)) == fired
