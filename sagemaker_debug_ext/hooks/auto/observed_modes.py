@@ -26,6 +26,8 @@ _MARK: Final = "sagemaker_debug_ext_pass"
 """Key of the model and the number of a forward pass in the metadata of the operation that made its output."""
 _MOST: Final = 0.5
 """Fraction of a model above which an optimizer that has it trains the model rather than a new head."""
+_MOST_SERVING: Final = 8
+"""Number of passes without gradients in a row, of models that no optimizer updates, that may serve training."""
 _MOST_OPERATIONS: Final = 20_000
 """Number of operations of a backward pass to look at."""
 
@@ -72,7 +74,8 @@ class ObservedModes:
     * A pass in evaluation mode trains if an update follows.
     * A pass without gradients in training mode evaluates if a loss is computed of what it returns, or if the pass
       before it had no gradients either, and the model has been updated. Single passes without gradients serve training:
-      those of a generator that feeds a discriminator, and those that make targets.
+      those of a generator that feeds a discriminator, and those that make targets. A few in a row may do so too, of
+      models that nothing updates; more of them evaluate, as those of a model that was trained elsewhere.
     * A pass with gradients in training mode evaluates if no backward pass goes through it, of a model whose backward
       passes go through the last forward pass only. So do the passes in which a policy is asked for actions.
 
@@ -100,7 +103,7 @@ class ObservedModes:
         if not torch.is_grad_enabled():
             self._last = None
             self._num_without_gradients += 1
-            may_serve = self._num_without_gradients == 1 or not model.is_updated
+            may_serve = self._num_without_gradients <= (1 if model.is_updated else _MOST_SERVING)
             return ModeKeys.TRAIN if module.training and may_serve else ModeKeys.EVAL
         self._last = model
         self._num_without_gradients = 0

@@ -207,6 +207,7 @@ class NamingScheme:
     def offset_of(self, output: str, names: Names[str]) -> str | None:
         """Return the name of the bias of a batch normalisation, given its output; None if it was not saved."""
         layer = re.escape(re.sub(r"_output_\d+$", "", output))
+        layer = layer.replace(r"\.", "[._]", 1)  # behind the name of a second model, whose parameters have "_" there
         bias = re.compile(rf"(^|[._]){layer}(\.|_)bias$")
         found = (name for name in names if bias.search(name))
         return next((name for name in found if not name.startswith("gradient")), None)

@@ -196,6 +196,16 @@ def test_modes_when_only_another_model_is_updated_then_this_one_evaluates(teache
     assert "".join(script.seen) == "eT" * 4
 
 
+def test_modes_when_a_model_is_only_asked_then_passes_evaluate():
+    """A model that was trained elsewhere is asked sample by sample; a few passes may make targets."""
+    script, other = Script(), nn.Linear(3, 2)
+    script.train(2)
+    with torch.no_grad():
+        for _ in range(12):
+            script.forward(other)
+    assert "".join(script.seen) == "TT" + "T" * 8 + "e" * 4
+
+
 def test_modes_when_a_head_is_trained_on_a_frozen_model_then_evaluation_mode_is_meant():
     """Most of the model is not updated."""
     script = Script()

@@ -23,7 +23,7 @@ MIN_ELEMENTS: Final = 64
 """Number of elements below which a dropout layer may drop none by chance."""
 
 MIN_SAMPLES: Final = 8
-
+"""Number of values of a channel, from all samples and places, below which their mean may be the bias by chance."""
 CLOSE: Final = 1e-4
 ROUNDED: Final = 2.0**-8
 """Largest relative error of a number that is rounded to bfloat16."""
@@ -99,7 +99,7 @@ def is_centred_on(output: Array, bias: Array) -> bool | None:
         output: Output of a batch normalisation, axis 1 being the channels.
         bias: Its bias, one number for each channel.
     """
-    if output.ndim < 2 or output.shape[0] < MIN_SAMPLES or bias.shape != output.shape[1:2]:
+    if output.ndim < 2 or bias.shape != output.shape[1:2] or output.size < MIN_SAMPLES * len(bias):
         return None
     flat = np.moveaxis(to_float64(output), 1, 0).reshape(len(bias), -1)
     centre = to_float64(bias)

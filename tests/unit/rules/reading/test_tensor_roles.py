@@ -146,6 +146,7 @@ def test_layers_of_two_models_have_their_own_parameters():
     ("scheme", "output", "offset"),
     [
         (PYTORCH, "bn1_output_0", "Net_bn1.bias"),
+        (PYTORCH, "Net_1.block.bn1_output_0", "Net_1_block.bn1.bias"),
         (GLUON, "batchnorm0_output_0", "batchnorm0_beta"),
         (KERAS, "batch_norm/outputs", "batch_norm/weights/batch_norm/beta:0"),
     ],

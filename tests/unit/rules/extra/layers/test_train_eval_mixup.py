@@ -44,6 +44,14 @@ def test_few_elements_or_samples_give_no_verdict():
     assert is_centred_on(np.ones((16, 4)), np.ones(4)) is None
 
 
+@pytest.mark.parametrize(("shape", "expected"), [((1, 3, 4, 4), True), ((1, 3, 1, 4), None), ((4, 3), None)])
+def test_the_places_of_a_single_picture_show_whether_its_statistics_were_used(shape, expected):
+    """Pictures are often evaluated one at a time."""
+    output = RNG.normal(size=shape)
+    output -= output.mean(axis=tuple(axis for axis in range(len(shape)) if axis != 1), keepdims=True)
+    assert is_centred_on(output, np.zeros(3)) is expected
+
+
 def test_mean_of_few_digits_is_no_proof_of_the_other_mode():
     """Numbers of 16 bits may miss the bias by rounding alone, which is unclear; by more, or in 32 bits, it is not."""
     centred = RNG.normal(size=(512, 4)) + 3
