@@ -31,6 +31,8 @@ INPUTS: Final = Selection(roles=(Role.PREDICTION_OR_TARGET,))
 
 LEAST: Final = 1e-7
 """Lower bound of probabilities, as in Keras."""
+LEAST_REST: Final = 1 - float(np.float32(1 - LEAST))
+"""What the upper bound leaves to 1, as a float32."""
 OF_DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 """Kinds of losses that are minimal where predictions equal targets."""
 SAME: Final = 0.01
@@ -119,6 +121,20 @@ class LossObservation:
             return None
         shares = np.clip(scores, LEAST, 1 - LEAST)
         return float(-np.mean(targets * np.log(shares) + (1 - targets) * np.log1p(-shares)))
+
+    @functools.cached_property
+    def swapped_cross_entropy(self) -> float | None:
+        """Mean cross entropy of probabilities that were taken for targets, and targets for probabilities.
+
+        Only its lower bound of probabilities makes it finite. None if the scores are no probabilities.
+        """
+        found = self._rows()
+        if found is not None and sums_to_one(found[0]):
+            return float(-math.log(LEAST) * np.mean(1 - found[0][np.arange(len(found[0])), found[1]]))
+        if found is not None or not self.is_binary or self.bce_of_probabilities is None:
+            return None
+        bounds = np.where(self.targets == 1, LEAST_REST, LEAST)
+        return float(np.mean(-np.log(bounds) * np.abs(to_float64(self.scores) - self.targets)))
 
     @functools.cached_property
     def residual_variance(self) -> float | None:

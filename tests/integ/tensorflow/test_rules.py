@@ -153,6 +153,20 @@ FAULTS = {
         Job(dense(last="sigmoid", width=1), lambda: Adam(1e-2), "mse", targets=lambda: 3 * NUMBERS),
         "LossInputMismatch", "loss or output",
     ),
+    "swapped arguments": (
+        Job(
+            dense(last="sigmoid", width=1), lambda: Adam(1e-2), lambda y, p: keras.losses.binary_crossentropy(p, y),
+            targets=lambda: np.float32(NUMBERS > 0)[:, None],
+        ),
+        "LossInputMismatch", "loss or output",
+    ),
+    "swapped arguments, classes": (
+        Job(
+            dense(), lambda: Adam(1e-2), lambda y, p: keras.losses.categorical_crossentropy(p, y),
+            targets=lambda: np.eye(3, dtype="float32")[CLASSES],
+        ),
+        "LossInputMismatch", "loss or output",
+    ),
     "dropping nearly all": (Job(dropping(0.95)), "OverRegularisation", "regularisation"),
     "dropping in evaluation": (
         Job(lambda: [Dense(24, "relu"), AlwaysDropping(0.4, name="dropout"), Dense(3, "softmax")]), "TrainEvalMixup",

@@ -29,6 +29,8 @@ from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
+SWAPPED: Final = "Swapped"
+"""Kind of a cross entropy that takes targets for predictions."""
 OF_LOGARITHMS: Final = frozenset({"NLL", "KLDiv"})
 DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 MIN_OUTSIDE: Final = 0.1
@@ -135,6 +137,10 @@ def problem_of(kind: str, seen: _Seen, *, is_activation_known: bool = False) -> 
     takes_scores = kind in ("CrossEntropy", "BCEWithLogits") and not is_activation_known
     checks = (
         (
+            kind == SWAPPED,
+            "takes targets for predictions and predictions for targets, as a cross entropy with swapped arguments",
+        ),
+        (
             takes_scores and kind == "CrossEntropy" and seen.is_simplex,
             "gets probabilities that add up to 1, but applies softmax itself",
         ),
@@ -209,6 +215,7 @@ def kind_by_value(loss: LossObservation) -> str | None:
             of_scores, of_shares = loss.bce_with_logits, loss.bce_of_probabilities
             if not _are_alike(of_scores, of_shares):
                 candidates["BCEWithLogits"] = of_scores
+    candidates[SWAPPED] = loss.swapped_cross_entropy
     is_told = loss.value > TOO_SMALL
     return next((kind for kind, value in candidates.items() if is_told and is_near(value, loss.value)), None)
 
@@ -253,6 +260,7 @@ class LossInputMismatch(TensorRule):
 
     - a cross entropy got only probabilities, numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a cross entropy got targets per class that do not add up to 1, as in multi-label data;
+    - a cross entropy in Keras took targets for predictions and predictions for targets;
     - a negative log likelihood or a divergence got inputs other than log probabilities;
     - a binary cross entropy with logits got only numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a loss of differences (MSE, L1, …) got only outputs in the range of a sigmoid, tanh or ReLU, while many targets
