@@ -888,7 +888,7 @@ BLIND_EIGHTH: Final = [
     Pair("keras_margin_cost", "own program, after StackOverflow 79042404", "keras", ("not finite",)),
     Pair(
         "keras_device_activation",
-        "own program, after a question on procomputingproducts.co.uk",
+        "own program, after a question on a custom parametric activation function",
         "keras",
         ("not finite",),
     ),
@@ -970,7 +970,7 @@ BLIND_EIGHTH: Final = [
 ]
 """An eighth set, by two more authors who had not seen the project: programs of their own after questions as they came.
 
-A search of public pages and issues gave the questions. The causes that count were written down before any program ran.
+A search of public pages and issues gave the questions. The causes that count were written down before any program was evaluated.
 """
 
 PAIRS: Final = [
