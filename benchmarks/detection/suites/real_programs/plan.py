@@ -970,7 +970,8 @@ BLIND_EIGHTH: Final = [
 ]
 """An eighth set, by two more authors who had not seen the project: programs of their own after questions as they came.
 
-A search of public pages and issues gave the questions. The causes that count were written down before any was evaluated.
+A search of public pages and issues gave the questions. The causes that count were written down before any program was
+evaluated.
 """
 
 PAIRS: Final = [
