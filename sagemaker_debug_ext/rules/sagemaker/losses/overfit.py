@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
+from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import (
@@ -17,6 +18,9 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+OF_CONSTANT: Final = 0.2
+"""Fraction of the loss of a constant answer up to which a gap is negligible."""
 
 
 def loss_gap(losses: Losses) -> float:
@@ -48,8 +52,8 @@ class Overfit(BuiltinRule):
     With `unless_falling`, a gap alone does not fire, because it is harmless while the validation loss still falls.
     Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
     none of the latest `patience` comparisons gave a new best validation loss. Because both losses of a good model are
-    tiny, the gap must be more than a tenth of the largest validation loss, and of the loss of a constant answer where
-    the targets are classes.
+    tiny, the gap must be more than a tenth of the largest validation loss, and more than a fifth of the loss of a
+    constant answer where the targets are classes.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -78,7 +82,7 @@ class Overfit(BuiltinRule):
         self._has_eval_steps = False
         self._exceeded: dict[str, int] = collections.Counter()
         self._best: dict[str, float] = {}
-        self._largest: dict[str, float] = {}
+        self._negligible: dict[str, float] = {}
         self._num_worse: dict[str, int] = collections.Counter()
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -112,7 +116,11 @@ class Overfit(BuiltinRule):
         for loss in observed_losses(view) if view.mode is ModeKeys.EVAL else ():
             if loss.num_classes is not None or loss.is_binary:
                 classes = loss.targets if loss.num_classes is None else loss.classes
-                self._largest[loss.name] = max(self._largest.get(loss.name, 0.0), label_entropy(classes))
+                self._neglect(loss.name, OF_CONSTANT * label_entropy(classes))
+
+    def _neglect(self, name: str, gap: float) -> None:
+        """Raise the gap of a loss that is negligible."""
+        self._negligible[name] = max(self._negligible.get(name, 0.0), gap)
 
     def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
         exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]
@@ -122,9 +130,9 @@ class Overfit(BuiltinRule):
         if is_best:
             self._best[name] = losses.validation
         if math.isfinite(losses.validation):
-            self._largest[name] = max(self._largest.get(name, 0.0), abs(losses.validation))
+            self._neglect(name, MATTERS * abs(losses.validation))
         patience: int = self.parameters["patience"]
         if self._exceeded[name] < patience or not self.parameters["unless_falling"]:
             return self._exceeded[name] >= patience
-        is_tiny = losses.validation - losses.training <= MATTERS * self._largest.get(name, 0.0)
+        is_tiny = losses.validation - losses.training <= self._negligible.get(name, 0.0)
         return self._num_worse[name] >= patience and not is_tiny
