@@ -88,28 +88,29 @@ class Spread:
         return np.sqrt(self.variance)
 
     @property
-    def error_of_variance(self) -> Numbers:
-        """Standard error of each variance, which is large if a few samples make most of it."""
+    def deviation_of_squares(self) -> Numbers:
+        """Standard deviation of the squares that make each variance: large if a few samples make most of it."""
         first, second, third, fourth = (np.asarray(total / self.count) for total in self._sums)
         central = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
-        return np.asarray(np.sqrt(np.maximum(central - self.variance**2, 0) / self.count))
+        return np.asarray(np.sqrt(np.maximum(central - self.variance**2, 0)))
 
 
 def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     """Return the fraction of features whose means differ by more than `limit` deviations, or deviations by 4 times.
 
-    The means, and the variances, must also differ by three times their standard error.
+    The means, and the variances, must also differ by three times their standard error. That of both variances follows
+    from the larger deviation of squares, because what is seldom may not be among the fewer samples at all.
     """
-    limit += 3 * math.sqrt(1 / one.count + 1 / other.count)
+    error = math.sqrt(1 / one.count + 1 / other.count)
+    limit += 3 * error
     pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
     is_off = np.abs(one.mean - other.mean) > limit * pooled
     larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
     # a nearly constant feature, such as a pixel at the edge, may differ in a few samples by chance
     usual = min(_size(one.deviation), _size(other.deviation))
     is_wider = larger > 4 * smaller + SELDOM * usual + 1e-12
-    is_off |= is_wider & (
-        np.abs(one.variance - other.variance) > 3 * np.hypot(one.error_of_variance, other.error_of_variance)
-    )
+    of_squares = np.maximum(one.deviation_of_squares, other.deviation_of_squares)
+    is_off |= is_wider & (np.abs(one.variance - other.variance) > 3 * error * of_squares)
     return float(np.mean(is_off))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.losses import observed_losses
 from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,
@@ -20,16 +21,18 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MATTERS: Final = 1.5
 """Smallest ratio of a relevant spike to the first loss."""
+FEWEST_TARGETS: Final = 8
+"""Number of targets below which the loss of a batch is that of its hardest sample."""
 
 
 class LossSpike(TensorRule):
     """The loss jumps far above its recent values, or is no longer finite.
 
     Checks the losses of TRAIN steps (or steps without a mode), but not the parts of a total, such as ``kl_loss`` beside
-    ``loss``. Each value is compared with the median of the `window`
-    values before it. A value is a spike if it meets three conditions. It is larger than `factor` times the median. It
-    exceeds the median by more than `factor` times the mean absolute distance of those values from the median. It is at
-    least one and a half times the first value.
+    ``loss``. Each value is compared with the median of the `window` values before it. A value is a spike if it meets
+    three conditions. It is larger than `factor` times the median. It exceeds the median by more than `factor` times the
+    mean absolute distance of those values from the median. It is at least one and a half times the first value. A loss
+    of fewer than eight targets has no spikes, because it is that of its hardest sample.
 
     From the `patience`-th spike on, the rule fires, whether the loss jumped again or stayed high: a single hard batch
     is no fault. It also fires at values that are not finite. Where a script goes on to train another model, whose loss
@@ -82,6 +85,7 @@ class LossSpike(TensorRule):
         times = loss / usual if usual > 0 else 0.0
         # a loss near 0 may rise tenfold by chance, so jumps are also compared with the first loss
         jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
+        jumps = jumps and not _is_of_few(view, name)
         self._num_jumps[name] += jumps
         fires = jumps and self._num_jumps[name] >= self.parameters["patience"]
         return Measurement(
@@ -93,3 +97,8 @@ class LossSpike(TensorRule):
             f"The loss jumps in {describe_tensors(names)}: the first is {first.text}, over "
             f"{first.threshold:g} times as high."
         )
+
+
+def _is_of_few(view: StepView, name: str) -> bool:
+    """Return whether a loss is known to be of a few targets."""
+    return any(loss.name == name and loss.targets.size < FEWEST_TARGETS for loss in observed_losses(view))

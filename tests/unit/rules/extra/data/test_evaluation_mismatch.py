@@ -160,3 +160,13 @@ def test_only_steps_with_something_to_compare_count_as_evaluated(make_trial, is_
     evaluation = evaluate([create_rule("EvaluationMismatch", trial)], trial)
     assert evaluation.run() == []
     assert evaluation.statuses[0].num_steps == num_evaluated
+
+
+@pytest.mark.parametrize(("share", "fires"), [(0.022, False), (0.08, True)])
+def test_what_is_seldom_may_be_missing_in_a_small_evaluation(run_rule, share, fires):
+    """Rare letters, each an input of its own, do not come up in a few hundred others; usual ones do."""
+    rng = np.random.default_rng(0)
+    often = np.r_[np.full(8, (1 - 4 * share) / 8), np.full(4, share)]
+    steps = {(TRAIN, step): {"Net_input_0": np.eye(12)[rng.choice(12, size=500, p=often)]} for step in range(20)}
+    steps[EVAL, 0] = {"Net_input_0": np.eye(12)[rng.integers(0, 8, size=200)]}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import fired_at, steps_of, steps_with
+from support.rule_trials import fired_at, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("peak", "fires"), [(5.1, True), (4.9, False), (np.inf, True), (np.nan, True)])
@@ -26,3 +26,12 @@ def test_one_hard_batch_is_no_fault(run_rule, jumps, fires):
     """With a patience of 2, a single spike does not fire."""
     losses = [1.0] * 25 + [9.0] * jumps + [1.0] * 5
     assert bool(run_rule("LossSpike", steps_of([{"loss": loss} for loss in losses]), patience=2)) == fires
+
+
+@pytest.mark.parametrize(("num_targets", "fires"), [(1, False), (7, False), (8, True)])
+def test_the_loss_of_a_few_samples_is_that_of_the_hardest(run_rule, num_targets, fires):
+    """Texts are often learnt one by one, and some of them are hard."""
+    tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
+    losses = [1.0, *[0.03] * 25, 2.0, 2.0, 0.03]
+    steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in losses)
+    assert bool(run_rule("LossSpike", steps, factor=10, patience=2)) == fires
