@@ -84,7 +84,8 @@ class BaselineComparison:
         """
         if loss.num_classes is not None and self._weighs_classes(view, loss):
             return None
-        if loss.name not in self._weighed and is_weighed(loss):
+        is_weighed_here = is_weighed(loss) or (loss.is_binary and view.program.is_weighted)
+        if loss.name not in self._weighed and is_weighed_here:
             self._weighed.add(loss.name)
             self._answered.pop(loss.name, None)
             self._num_targets.pop(loss.name, None)

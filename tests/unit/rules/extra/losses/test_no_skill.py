@@ -172,6 +172,20 @@ def test_predictions_of_weighted_classes_are_not_compared(run_rule, monkeypatch,
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(("is_weighted", "fires"), [(True, False), (False, True)])
+def test_weighted_samples_are_judged_by_what_predictions_tell(make_trial, run_rule, monkeypatch, is_weighted, fires):
+    """Keras is given the weights of a rare class with the samples, which shift the probabilities."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", is_weighted=is_weighted))
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        labels = (rng.random((40, 1)) < 0.1).astype("float32")
+        shares = 1 / (1 + np.exp(-(rng.normal(size=(40, 1)) + 1.5 * labels)))
+        plain = -np.mean(np.log(np.where(labels == 1, shares, 1 - shares)))
+        steps.append({"loss": plain, "predictions": shares, "labels": labels})
+    trial = make_trial(steps_of(steps), collections=KERAS_COLLECTIONS)
+    assert bool(run_rule("NoSkill", trial)) == fires
+
+
 @pytest.mark.parametrize(("ignored", "fires"), [(0, False), (-100, True)])
 def test_predictions_at_padding_are_not_compared(run_rule, monkeypatch, ignored, fires):
     """What a model predicts where the loss ignores it is arbitrary."""
