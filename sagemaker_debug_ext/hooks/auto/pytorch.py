@@ -227,6 +227,19 @@ class AutoHook(Hook):
         else:
             self.register_loss(module)
 
+    def is_next_model(self, module: nn.Module) -> bool:
+        """Return whether a module that shares layers with a model is another one, as where a new head is put on them.
+
+        It has further parameters to train. What encloses a whole model, or runs in one, is no other model.
+        """
+        roots = [root.module for root in self._roots]
+        enclosed = {id(part) for part in module.modules()}
+        if any(id(root) in enclosed for root in roots):
+            return False
+        known = {id(parameter) for root in roots for parameter in root.parameters()}
+        has_news = any(parameter.requires_grad and id(parameter) not in known for parameter in module.parameters())
+        return has_news and self._running_model(module) is None
+
     def _running_model(self, part: nn.Module) -> nn.Module | None:
         """Return the registered model whose forward pass calls a module."""
         models = [root.module for root in self._roots if root.is_model and root.parent is None]
@@ -279,6 +292,8 @@ class _Finder:
             return
         parts = {id(part) for part in module.modules()}
         is_part = not self._known.isdisjoint(parts)
+        if is_part and self._hook is not None and torch.is_grad_enabled():
+            is_part = not self._hook.is_next_model(module)
         self._known |= parts
         # Other modules may have the same addresses once these are gone.
         weakref.finalize(module, self._known.difference_update, parts).atexit = False

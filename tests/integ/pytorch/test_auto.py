@@ -357,3 +357,39 @@ def test_run_when_layers_are_in_a_python_list_then_belong_to_their_model(script,
     issues = evaluate({"FrozenParameters": recommended_rules(trial)["FrozenParameters"]}, trial).run()
     assert "Net.layers.0_weight" in issues[0].tensors
     assert [cause.name for cause in likely_causes(issues)] == ["parameters not trained"]
+
+
+TRANSFERRED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+layers = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+
+def train(model, parameters, num_steps):
+    optimizer = torch.optim.SGD(parameters, lr=0.1)
+    for step in range(num_steps):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+        optimizer.step()
+
+first = nn.Sequential(layers, nn.Linear(8, 2))
+train(first, first.parameters(), 5)
+layers.requires_grad_(False)
+head = nn.Linear(8, 2)
+train(nn.Sequential(layers, nn.Dropout(0.1), head), head.parameters(), 4)
+train(nn.Sequential(layers, first[1]), first[1].parameters(), 3)
+train(nn.Sequential(first, nn.Tanh()), first[1].parameters(), 2)
+"""
+
+
+def test_run_when_another_model_has_layers_of_the_first_then_is_captured_as_well(script, configured):
+    """A new head on layers that were trained before has steps of its own; what adds no parameters is no other model."""
+    script.write_text(TRANSFERRED)
+    done = run_captured(script)
+    assert done.returncode == 0, done.stderr
+    trial = create_trial(str(configured))
+    assert trial.tensor("Sequential_1.weight").steps()[:5] == list(range(5))
+    assert trial.tensor("gradient/Sequential_1_2.weight").steps() == [5, 6, 7, 8]
+    assert [name for name in trial.tensor_names() if name.startswith("Sequential_2")] == []
+    assert trial.steps() == list(range(11))  # the last model calls the first one, whose steps its own are
