@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,11 +17,14 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, t
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM, ProgramRecord
 
 MATTERS: Final = 0.75
 """Fraction of the mean of targets that is ignored."""
 SCALED_BY_MODEL: Final = Selection(patterns=[r"(^|/)rescaling[^/]*/outputs$"])
 """Inputs as a Keras model has scaled them."""
+CUT: Final = "an embedding takes indices, and cuts numbers such as"
+"""Beginning of the message part on fractions that an embedding gets."""
 STANDS_FOR_MISSING: Final = "seems to mark missing targets, because all others are scaled"
 
 
@@ -58,6 +62,22 @@ def placeholder(values: Array, limit: float) -> float | None:
     return far if float(np.sqrt(np.mean(np.square(others)))) <= limit else None
 
 
+def fraction_in(inputs: Array) -> float | None:
+    """Return a number that is no whole one; None if there is none."""
+    if inputs.dtype.kind not in "fV":
+        return None
+    values = to_float64(inputs).reshape(-1)
+    fractions = values[np.isfinite(values) & (values != np.trunc(values))]
+    return float(fractions[0]) if fractions.size else None
+
+
+def embedding_inputs(program: ProgramRecord) -> Selection:
+    """Return the selection of the inputs of embeddings, by the record of a program in Keras."""
+    names = [re.escape(layer.name) for layer in program.layers if layer.type == "Embedding"]
+    is_keras = program.framework == "Keras"
+    return Selection(patterns=[f"^({'|'.join(names)})/inputs$"] if names and is_keras else ())
+
+
 def are_numbers(view: StepView, targets: str) -> bool:
     """Return whether targets are regression targets, if their name does not decide."""
     return not naming_scheme_of(view.trial).hides_kinds or class_labels(view, targets) is None
@@ -87,6 +107,9 @@ class InputScale(TensorRule):
     because the model then already knows their location. If the same whole number alone makes targets too large at all
     of these steps, the message states that it marks missing targets.
 
+    Embeddings of Keras take numbers of any type. The rule fires if one gets fractions, which it cuts to indices, so
+    that most scaled inputs become index 0. The program record tells which layers are embeddings.
+
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
@@ -108,7 +131,7 @@ class InputScale(TensorRule):
     has_per_tensor_state = True
     advice = (
         "Scale each feature and each regression target to mean 0 and standard deviation 1, or images to the "
-        "range from 0 to 1."
+        "range from 0 to 1. Give embeddings whole numbers, and other layers what is no index."
     )
 
     def configure(self) -> None:
@@ -116,7 +139,8 @@ class InputScale(TensorRule):
         inputs = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         if not self.parameters["tensor_regex"]:
             inputs = inputs.united_with(SCALED_BY_MODEL)
-        self.selection = inputs.united_with(self._targets)
+        self._of_embeddings = embedding_inputs(self.base_trial.program or NO_PROGRAM)
+        self.selection = inputs.united_with(self._targets).united_with(self._of_embeddings)
         self._streaks = StreakCounter()
         self._placeholders: dict[str, float | None] = {}
 
@@ -124,6 +148,8 @@ class InputScale(TensorRule):
         """Return the root mean square of an input, or its largest magnitude if that is too small."""
         if view.step_in(train_or_all(view)) is None:
             return None
+        if name in view.selected(self._of_embeddings):
+            return self._measure_indices(view, name)
         is_target = name in view.selected(self._targets)
         scale = view.statistic(name, scale_of_targets if is_target else largest_scale)
         if scale is None:
@@ -146,6 +172,13 @@ class InputScale(TensorRule):
             value, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text
         )
 
+    def _measure_indices(self, view: StepView, name: str) -> Measurement:
+        """Return the number of steps for which an embedding has had fractions."""
+        fraction, patience = view.statistic(name, fraction_in), int(self.parameters["patience"])
+        length = self._streaks.observe(name, fraction is not None)
+        text = "" if fraction is None else f"{CUT} {fraction:.4g} to {int(fraction)}"
+        return Measurement(length, fires=length >= patience, threshold=patience, severity=math.inf, text=text)
+
     def _missing(self, view: StepView, name: str, length: int) -> str:
         """Return the message part on a single number that puts targets beyond the limit for `length` steps, or ""."""
         value = view.value(name)
@@ -156,4 +189,6 @@ class InputScale(TensorRule):
         return "" if found is None else f"; {found:g} {STANDS_FOR_MISSING}"
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
+        if first.text.startswith(CUT):
+            return f"Inputs are no indices in {describe_tensors(names)}: {first.text}."
         return f"Inputs are not scaled in {describe_tensors(names)}: {first.text}."

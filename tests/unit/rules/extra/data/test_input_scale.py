@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING, placeholder
-from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
+from support.rule_trials import (
+    EVAL,
+    KERAS_COLLECTIONS,
+    TRAIN,
+    fired_at,
+    first_cause,
+    loss_tensors,
+    steps_of,
+    steps_with,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -126,3 +135,16 @@ def test_inputs_of_evaluation_are_a_matter_of_their_own_rule(run_rule, mode, fir
     large = steps_of([{"Net_input_0": 1e4 * RNG.normal(size=(9, 4))}] * 5, mode)
     small = steps_of([{"Net_input_0": RNG.normal(size=(9, 4))}] * 5, EVAL if mode is TRAIN else TRAIN)
     assert bool(run_rule("InputScale", {**small, **large})) == fires
+
+
+@pytest.mark.parametrize(("numbers", "fires"), [([0.0, 2.0, 3.0], False), ([0.0, 0.37, 3.0], True)])
+def test_embeddings_need_whole_numbers(make_trial, run_rule, monkeypatch, numbers, fires):
+    """Keras cuts others to indices, whatever they were."""
+    layers = (LayerRecord(name="words", type="Embedding"), LayerRecord(name="out", type="Dense"))
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=layers))
+    given = np.tile(numbers, (8, 1))
+    steps = steps_of([{"words/inputs": given, "out/inputs": given + 0.5}] * 3)
+    issues = run_rule("InputScale", make_trial(steps, collections=KERAS_COLLECTIONS))
+    assert [issue.tensors for issue in issues] == ([("words/inputs",)] if fires else [])
+    assert not fires or issues[0].message.endswith("an embedding takes indices, and cuts numbers such as 0.37 to 0.")
+    assert not fires or first_cause(issues) == "inputs"
