@@ -232,13 +232,14 @@ class AutoHook(Hook):
 
         It has further parameters to train. What encloses a whole model, or runs in one, is no other model.
         """
+        if self._running_model(module) is not None:  # quicker to tell than the rest, for modules made anew in each pass
+            return False
         roots = [root.module for root in self._roots]
         enclosed = {id(part) for part in module.modules()}
         if any(id(root) in enclosed for root in roots):
             return False
         known = {id(parameter) for root in roots for parameter in root.parameters()}
-        has_news = any(parameter.requires_grad and id(parameter) not in known for parameter in module.parameters())
-        return has_news and self._running_model(module) is None
+        return any(parameter.requires_grad and id(parameter) not in known for parameter in module.parameters())
 
     def _running_model(self, part: nn.Module) -> nn.Module | None:
         """Return the registered model whose forward pass calls a module."""
