@@ -43,6 +43,8 @@ FEWEST_SUMMED: Final = 8
 """Fewest targets for which a sum can be told from a mean."""
 FEWEST_PAIRS: Final = 8
 """Fewest pairs of predictions and targets for a residual variance."""
+FEWEST_TARGETS: Final = 8
+"""Number of targets below which the loss of a batch is that of its hardest sample."""
 OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
 """Kinds of losses whose targets may be classes, including those that names do not identify."""
 
@@ -243,6 +245,11 @@ def comparable_losses(view: StepView, selection: Selection) -> dict[str, float]:
         if loss.name in found and loss.is_sum:
             found[loss.name] /= loss.targets.size
     return found
+
+
+def is_of_few(view: StepView, name: str) -> bool:
+    """Return whether a loss is known to be of so few targets that it says more about them than about the model."""
+    return any(loss.name == name and loss.targets.size < FEWEST_TARGETS for loss in observed_losses(view))
 
 
 def observed_losses(view: StepView, *, keeps_shares: bool = False) -> tuple[LossObservation, ...]:

@@ -10,6 +10,7 @@ from typing import Final
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
+from sagemaker_debug_ext.rules.inference.losses import is_of_few
 from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
 from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
@@ -31,8 +32,9 @@ class LossDivergence(TensorRule):
     Checks positive losses of TRAIN steps (or steps without a mode), except losses whose names indicate validation, and
     parts of a total, such as ``kl_loss`` beside ``loss``. The rule fires if both the mean and the median of the latest
     `window` values are above `factor` times the starting value. The starting value is the mean of the first three
-    values, but at most three times the very first, because the others may have diverged already. The loss must be saved
-    from the first step on. Where a script goes on to train another model, the next value is the first one.
+    values, but at most three times the very first, because the others may have diverged already. Of fewer than eight
+    targets, whose losses differ much by chance, it is the largest of the three. The loss must be saved from the first
+    step on. Where a script goes on to train another model, the next value is the first one.
 
     Of several losses without a total, such as those of a generator and a discriminator, none fires while another falls.
     Neither does a loss beside targets that grow while the model is trained, like the returns of an agent that learns to
@@ -81,7 +83,8 @@ class LossDivergence(TensorRule):
             self._recent.add(name, loss)
         if not self._recent.is_full(name) or min(beginning) <= 0:
             return None
-        first = min(statistics.fmean(beginning), MAX_LUCK * beginning[0])
+        usual = min(statistics.fmean(beginning), MAX_LUCK * beginning[0])
+        first = max(beginning) if is_of_few(view, name) else usual
         recent = self._recent.of(name)
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]

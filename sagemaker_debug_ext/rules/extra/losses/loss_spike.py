@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.losses import observed_losses
+from sagemaker_debug_ext.rules.inference.losses import is_of_few
 from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,
@@ -21,8 +21,6 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MATTERS: Final = 1.5
 """Smallest ratio of a relevant spike to the first loss."""
-FEWEST_TARGETS: Final = 8
-"""Number of targets below which the loss of a batch is that of its hardest sample."""
 
 
 class LossSpike(TensorRule):
@@ -85,7 +83,7 @@ class LossSpike(TensorRule):
         times = loss / usual if usual > 0 else 0.0
         # a loss near 0 may rise tenfold by chance, so jumps are also compared with the first loss
         jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
-        jumps = jumps and not _is_of_few(view, name)
+        jumps = jumps and not is_of_few(view, name)
         self._num_jumps[name] += jumps
         fires = jumps and self._num_jumps[name] >= self.parameters["patience"]
         return Measurement(
@@ -97,8 +95,3 @@ class LossSpike(TensorRule):
             f"The loss jumps in {describe_tensors(names)}: the first is {first.text}, over "
             f"{first.threshold:g} times as high."
         )
-
-
-def _is_of_few(view: StepView, name: str) -> bool:
-    """Return whether a loss is known to be of a few targets."""
-    return any(loss.name == name and loss.targets.size < FEWEST_TARGETS for loss in observed_losses(view))

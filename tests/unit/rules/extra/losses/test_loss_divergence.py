@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import GLOBAL, fired_at, steps_of, steps_with
+from support.rule_trials import GLOBAL, fired_at, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
@@ -84,3 +84,11 @@ def test_the_loss_of_the_next_model_is_no_rise(run_rule, rule, second, fires):
     for tensors in steps[25:]:
         tensors["loss"] = 2.3
     assert bool(run_rule(rule, steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("num_targets", "fires"), [(1, False), (8, True)])
+def test_the_loss_of_a_few_samples_may_begin_small_by_chance(run_rule, num_targets, fires):
+    """Single samples may be easy, so that the largest of the first ones tells more of where the loss began."""
+    tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
+    steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in [0.01, 0.5, 0.04, *[0.4] * 6])
+    assert bool(run_rule("LossDivergence", steps)) == fires
