@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Final
 
 import attrs
@@ -46,10 +47,9 @@ class Scale:
             )
             if len(decades) > 1:
                 return [10.0**power for power in decades[:: max(1, math.ceil(len(decades) / count))]]
-        span = self.high - self.low
-        if not span > 0 or not math.isfinite(span):
+        rough = (self.high - self.low) / count
+        if not sys.float_info.min <= rough < math.inf:  # smaller numbers lose their digits where they are divided
             return [self.low]
-        rough = span / count
         power = 10.0 ** math.floor(math.log10(rough))
         size = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
         first = math.ceil(self.low / size - 1e-9)

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.looking.codes import NAN
@@ -21,6 +21,8 @@ from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 
 
+@example(values=[5e-324], limit=1.0, marks=[])
+@example(values=[3e-323], limit=1.0, marks=[])
 @given(values=st.lists(NUMBERS, min_size=1, max_size=40), limit=NUMBERS, marks=st.lists(st.integers(0, 60), max_size=3))
 def test_line_chart_when_values_are_extreme_then_every_place_is_a_number(values, limit, marks):
     """No coordinate is missing or infinite, from the least to the largest float."""
