@@ -112,14 +112,15 @@ class Timeline:
 
     def stop(self) -> None:
         """Write all events, and end the timeline."""
-        if self._has_ended:
+        if self._has_ended or self._wake.is_set():
             return
         for function in self._before_end:
             function()
-        self._has_ended = True
         self._wake.set()
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is None:
+            self._has_ended = True
+        elif thread is not threading.current_thread():
             thread.join()
 
     def _start(self) -> None:
@@ -142,6 +143,7 @@ class Timeline:
             try:
                 for function in self._every_second:
                     function()
+                self._has_ended = is_last  # not before: these functions may add events
                 with self._lock:
                     writer.write(self._take())
                     writer.close_if_older(int(self._offset_us + time.perf_counter_ns() / 1000))
