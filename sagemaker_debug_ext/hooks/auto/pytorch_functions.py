@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.compiler import is_compiling
 from torch.nn import functional
+
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import is_recording
 
 LOSS_FUNCTIONS: Final[Mapping[str, str]] = {
     "binary_cross_entropy": "BCELoss",
@@ -85,7 +86,7 @@ def _wrap(
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
-        if is_compiling() or type(result) is not Tensor or _is_transformed() or not is_wanted():
+        if is_recording() or type(result) is not Tensor or _is_transformed() or not is_wanted():
             return result
         frame = sys._getframe(1)  # noqa: SLF001 - the only way to learn who calls
         caller = _name_of(frame)
@@ -113,6 +114,5 @@ def _module_of(frame: FrameType) -> nn.Module | None:
 
 
 def _is_transformed() -> bool:
-    """Return whether tensors stand for others, as in tracing and in the transforms of `torch.func`."""
-    tracing: bool = torch._C._is_tracing()  # noqa: SLF001 - `torch.jit.is_tracing`, in one call
-    return tracing or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001
+    """Return whether tensors stand for others, as in the transforms of `torch.func`."""
+    return torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sagemaker_debug_ext._imports.cuda_runtime import beside_recordings
 from sagemaker_debug_ext.hooks.capture.step_buffer import PooledValue
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, shares_memory, tensor_to_array
 from sagemaker_debug_ext.store.format.messages import Array
@@ -106,7 +107,8 @@ class PooledTensor(PooledValue):
     def to_array(self) -> Array:
         """Return the copy as an array, which shares its memory if NumPy has the dtype."""
         if self._arrival is not None:
-            self._arrival.synchronize()
+            with beside_recordings():
+                self._arrival.synchronize()
         if self._array is not None:
             return self._array
         array = tensor_to_array(self.tensor)

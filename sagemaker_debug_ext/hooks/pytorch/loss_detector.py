@@ -10,9 +10,9 @@ from typing import Any, Final
 import attrs
 import torch
 from torch import Tensor
-from torch.compiler import is_compiling
 
 from sagemaker_debug_ext.hooks.pytorch.tensors import is_single
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import is_recording
 
 
 @attrs.define(eq=False)
@@ -72,7 +72,7 @@ class LossDetector:
             is_whole = isinstance(tensors, tuple) or hasattr(tensors, "__torch_function__")
             if isinstance(tensors, Iterable) and not is_whole:
                 tensors = tuple(tensors)  # as in the original, because an iterator can be consumed only once
-            is_watched = self._replacement is not None and not is_compiling()
+            is_watched = self._replacement is not None and not is_recording()
             if is_watched:
                 self._on_backward(tensors if isinstance(tensors, tuple) else (tensors,))
             result = original(tensors, *args, **kwargs)

@@ -11,14 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
-import torch
 from torch import jit, nn
-from torch.compiler import is_compiling
 
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_sharded
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, Named, RegisteredModule
-from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call, is_recording
 
 LOG = logging.getLogger(__name__)
 
@@ -191,11 +189,8 @@ class ModuleHooks:
         )
 
 
-_is_tracing: Final[Callable[[], bool]] = torch._C._is_tracing  # noqa: SLF001 - `torch.jit.is_tracing`, in one call
-
-
 class HookCallback:
-    """Module-hook callback that is a no-op in copies, in pickles and while the model is traced.
+    """Module-hook callback that is a no-op in copies, in pickles and while the model is recorded.
 
     Otherwise code from `torch.compile` and `torch.jit.trace` would call it or contain its effects.
 
@@ -210,7 +205,7 @@ class HookCallback:
 
     def __call__(self, *arguments: Any) -> None:
         """Call the function and ignore its result."""
-        if not (is_compiling() or _is_tracing()):
+        if not is_recording():
             self._function(*self._first, *arguments)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Callable[..., None]:

@@ -1,14 +1,41 @@
-"""Models that ``torch.compile`` has compiled, as a wrapper or in place, or ``torch.jit``."""
+"""Models that ``torch.compile`` has compiled, as a wrapper or in place, or ``torch.jit``; and code that is recorded."""
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from torch import jit, nn
+import torch
+from torch import cuda, jit, nn
+from torch.compiler import is_compiling
+
+LOG = logging.getLogger(__name__)
 
 _ORIGINAL: Final = "_orig_mod"
 """Attribute in which a ``torch.compile`` wrapper keeps the original module."""
+
+_is_tracing: Final[Callable[[], bool]] = torch._C._is_tracing  # noqa: SLF001 - `torch.jit.is_tracing`, in one call
+
+
+def is_recording() -> bool:
+    """Return whether what runs now is recorded, to run again without Python.
+
+    That is while ``torch.compile`` or ``torch.jit.trace`` follows the code, and while the GPU records a CUDA graph.
+    Nothing may be captured then: it would become a part of the recorded code, or break it.
+    """
+    if is_compiling() or _is_tracing():
+        return True
+    if cuda.is_initialized() and cuda.is_current_stream_capturing():  # type: ignore[no-untyped-call]
+        _warn_of_graph()
+        return True
+    return False
+
+
+@functools.cache
+def _warn_of_graph() -> None:
+    LOG.warning("what runs in a CUDA graph is not captured: neither its recording nor its replays are steps")
 
 
 def unwrap_compiled(module: nn.Module) -> nn.Module:

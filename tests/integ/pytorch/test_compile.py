@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.hooks.pytorch import torch_compile
 
 dynamo = pytest.importorskip("torch._dynamo")
 from torch._dynamo.utils import counters  # noqa: E402
@@ -220,7 +221,7 @@ def test_model_when_compiled_after_it_was_registered_then_still_trains(make_hook
 
 
 def test_step_when_compiled_with_its_backward_pass_then_the_hook_is_not_traced(make_hook):
-    """Where losses are looked for, PyTorch compiles one frame more, which is the function that looks."""
+    """Where losses are looked for, PyTorch compiles two frames more: the functions that look."""
 
     def train(hook):
         torch._dynamo.reset()
@@ -240,5 +241,24 @@ def test_step_when_compiled_with_its_backward_pass_then_the_hook_is_not_traced(m
 
     num_frames, gradients = train(None)
     hook = make_hook(save_all=True, detect_losses=True)
-    assert train(hook) == (num_frames + 1, gradients)
+    assert train(hook) == (num_frames + 2, gradients)
     assert hook.failure is None
+
+
+def test_model_when_it_runs_in_a_graph_of_the_gpu_then_is_left_alone(make_hook, open_trial, monkeypatch, caplog):
+    """A copy of a tensor would become a part of the graph; the replay of the graph is no step."""
+    torch_compile._warn_of_graph.cache_clear()
+    hook = make_hook(save_all=True, detect_losses=True)
+    net = Net()
+    hook.register_module(net)
+    net(torch.ones(4, 8)).sum().backward()
+    with monkeypatch.context() as recording:
+        recording.setattr(torch.cuda, "is_initialized", lambda: True)
+        recording.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+        for _ in range(3):
+            net(torch.zeros(4, 8)).sum().backward()
+    net(torch.ones(4, 8)).sum().backward()
+    trial = open_trial(hook)
+    assert trial.steps() == [0, 1]
+    assert len(trial.tensor_names(regex="^loss_output")) == 1
+    assert caplog.text.count("CUDA graph") == 1

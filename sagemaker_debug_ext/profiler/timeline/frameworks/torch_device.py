@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from torch import cuda
 
+from sagemaker_debug_ext._imports.cuda_runtime import beside_recordings
 from sagemaker_debug_ext.profiler.profiler_constants import ALLOCATED_BYTES, DEVICE, DEVICE_BYTES, STEP_ON_GPU
 from sagemaker_debug_ext.profiler.timeline.step_timer import AddEvent
 
@@ -78,13 +79,18 @@ class CudaClock:
         """Add the parts that the device has passed; nothing waits for it."""
         while self._waiting and os.getpid() == self._pid:  # a fork cannot use the device
             spans, arguments = self._waiting[0]
-            if not all(end.event.query() for _, _, end in spans):  # type: ignore[no-untyped-call]
-                return
+            with beside_recordings():
+                if not all(end.event.query() for _, _, end in spans):  # type: ignore[no-untyped-call]
+                    return
+                times = [[self._host_ns(mark) for mark in (start, end)] for _, start, end in spans]
             self._waiting.popleft()
-            for name, start, end in spans:
-                origin, origin_ns = self._origins[start.device]
-                start_ns, end_ns = (origin_ns + int(origin.elapsed_time(mark.event) * 1e6) for mark in (start, end))
+            for (name, start, _), (start_ns, end_ns) in zip(spans, times, strict=True):
                 self._add(f"{STEP_ON_GPU}{start.device}", name, start_ns, end_ns, arguments)
+
+    def _host_ns(self, mark: _Mark) -> int:
+        """Return the time of the host at which the device passed a mark, in nanoseconds."""
+        origin, origin_ns = self._origins[mark.device]
+        return origin_ns + int(origin.elapsed_time(mark.event) * 1e6)
 
     @staticmethod
     def _new_event() -> cuda.Event:
