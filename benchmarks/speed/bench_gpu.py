@@ -220,17 +220,19 @@ def measure(job: Job, case: Case, blocks: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cpu", action="store_true", help="use a tiny model on the CPU; its figures mean nothing")
+    parser.add_argument("--blocks", type=int, metavar="N", help="blocks of steps with the hook, for each case")
     parser.add_argument("--out", metavar="FILE", help="write the figures to this JSON file as well")
     options = parser.parse_args()
     if not (options.cpu or torch.cuda.is_available()):
         raise SystemExit("no GPU found; use --cpu for a smoke test")
     size = TINY if options.cpu else LARGE
+    blocks = options.blocks or size.blocks
     job = Job(size, "cpu" if options.cpu else "cuda", "aot_eager" if options.cpu else "inductor")
     print(f"{job.num_parameters / 1e6:,.1f} million parameters, torch {torch.__version__}")
     job.run(3)
     found = []
     for case in CASES:
-        found.append(measure(job, case._replace(steps=min(case.steps, size.most_steps)), size.blocks))
+        found.append(measure(job, case._replace(steps=min(case.steps, size.most_steps)), blocks))
         print(json.dumps(found[-1]), flush=True)
     if options.out:
         Path(options.out).write_text(json.dumps(found, indent=1) + "\n")

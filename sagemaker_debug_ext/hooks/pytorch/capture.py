@@ -79,9 +79,12 @@ class TensorHook(BaseHook):
 
     def _save_weights(self, weights: Due) -> None:
         """Save parameters; copy those that need PyTorch in one call."""
-        step, save = self._steps.open, self._recorder.save
-        if step is None:
-            return
+        if self._steps.open is not None:
+            with self._reducer.together(self._steps.open):
+                self._save_parameters(self._steps.open, weights)
+
+    def _save_parameters(self, step: StepBuffer, weights: Due) -> None:
+        save = self._recorder.save
         others = []
         for name, parameter, decision in weights:
             plain = plain_tensor(parameter)
@@ -165,7 +168,12 @@ class TensorHook(BaseHook):
             value = value.tensor
         elif isinstance(value, np.ndarray) and is_plain(value) and value.flags.writeable:
             value = torch.from_numpy(value)
-        return reduce_tensor(value, reductions) if isinstance(value, Tensor) else super()._reduce(value, reductions)
+        if not isinstance(value, Tensor):
+            yield from super()._reduce(value, reductions)
+            return
+        for reduction, number in reduce_tensor(value, reductions):
+            # What the device computes on the stream of training comes over in the order of that stream.
+            yield reduction, self._copies.copy(number) if number.is_cuda else number
 
     def _save_reductions(
         self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
@@ -187,3 +195,4 @@ class TensorHook(BaseHook):
     def _end(self) -> None:
         super()._end()
         self._copies.clear()
+        self._reducer.clear()

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 import torch
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceReductions
+from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceReductions, PartTables, find_kernels
 from sagemaker_debug_ext.hooks.pytorch.tensors import reduce_tensor
 
 REDUCTIONS = tuple(
@@ -80,7 +81,7 @@ def test_hook_when_tensors_are_on_a_device_then_reductions_are_those_of_the_cpu(
 
 def test_batch_when_kernels_are_missing_then_numbers_come_over_together():
     """What the device has computed one by one is stacked and keeps its names and times."""
-    batch = DeviceReductions(torch.device("cpu"), None)
+    batch = DeviceReductions(torch.device("cpu"), None, PartTables())
     batch.add("x", torch.tensor(1.5), 1.0)
     batch.add("y", torch.tensor(2.5), 2.0)
     batch.send()
@@ -89,12 +90,24 @@ def test_batch_when_kernels_are_missing_then_numbers_come_over_together():
     assert numbers.values.dtype == np.float32
 
 
-def test_kernels_when_interpreted_then_equal_pytorch():
+def test_tables_when_tensors_stay_where_they_are_then_are_made_once():
+    """Parameters do; a table of others would be of no use."""
+    made = []
+    kernels = types.SimpleNamespace(list_parts=lambda tensors, rows: made.append((tensors, rows)) or torch.ones(1))
+    tables = PartTables()
+    first, second = torch.ones(3), torch.ones(4)
+    for waiting in ([(first, 0), (second, 1)],) * 2 + ([(first, 0), (torch.ones(4), 1)], [(first, 0), (second, 2)]):
+        tables.find(waiting, kernels)
+    assert [rows for _, rows in made] == [[0, 1], [0, 1], [0, 2]]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_kernels_when_interpreted_then_equal_pytorch(at_once):
     """One pass over each tensor is enough for all reductions, whatever its size, layout and type."""
     pytest.importorskip("triton")
     # the variable has to be set before Triton is imported, which PyTorch may have done here
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    code = "import test_device; test_device.check_kernels()"
+    code = f"import test_device; test_device.check_kernels(at_once={at_once})"
     subprocess.run([sys.executable, "-c", code], env=environment, cwd=Path(__file__).parent, check=True)
 
 
@@ -109,10 +122,8 @@ def test_gpu_benchmark_when_run_without_gpu_then_measures_every_case():
     assert {case["graph_breaks"] for case in found} == {0}
 
 
-def check_kernels():
+def check_kernels(at_once):
     """Compare the kernels with PyTorch; runs in a process of its own."""
-    from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import find_kernels
-
     torch.manual_seed(0)
     device = torch.device("cpu")
     tensors = {
@@ -124,10 +135,11 @@ def check_kernels():
         "nan": torch.tensor([1.0, torch.nan, 3.0]),
         "infinite": torch.tensor([1.0, torch.inf]),
     }
-    batch = DeviceReductions(device, find_kernels(device), expected_rows=3)
+    batch = DeviceReductions(device, find_kernels(device), PartTables(), expected_rows=3)
     for name, tensor in tensors.items():
         assert batch.can_summarise(tensor, REDUCTIONS)
-        batch.summarise(name, tensor, REDUCTIONS, 1.0)
+        batch.summarise(name, tensor, REDUCTIONS, 1.0, at_once=at_once)
+    batch.launch()
     statistics = tuple(Reduction(name) for name in ("zero_fraction", "nonfinite", "abs_max"))
     batch.summarise("zeros", torch.tensor([0.0, -4.0, torch.inf, 0.0]), statistics, 2.0, ("z", "n", "a"))
     batch.send()

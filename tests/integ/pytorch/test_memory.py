@@ -224,7 +224,7 @@ class TestSecondDevice:
 
 def test_batch_when_dtype_depends_on_the_device_then_kernels_are_not_asked():
     """A type that Triton cannot read on some devices would switch saving off there."""
-    batch = gpu.DeviceReductions(torch.device("cpu"), types.ModuleType("kernels"))
+    batch = gpu.DeviceReductions(torch.device("cpu"), types.ModuleType("kernels"), gpu.PartTables())
     can = {
         dtype: batch.can_summarise(torch.zeros(3).to(dtype), [Reduction("min")])
         for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float8_e5m2, torch.float64, torch.int32)

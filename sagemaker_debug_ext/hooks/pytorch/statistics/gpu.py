@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from sagemaker_debug_ext._imports.cuda_runtime import beside_recordings
 from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import MissingDependencyError
@@ -33,8 +34,8 @@ _FIRST_ROWS: Final = 1 << 12
 _COLUMNS: Final = 10
 """Number of results that the kernels return for each part."""
 
-_LEAST, _GREATEST, _LEAST_ABS, _TOTAL, _TOTAL_ABS = range(5)
-_SPREAD, _NUM_NAN, _NUM_NONFINITE, _NUM_ZERO, _SQUARES = range(5, _COLUMNS)
+_LEAST, _GREATEST, _LEAST_ABS, _SHIFTED, _TOTAL_ABS = range(5)
+_SQUARES, _NUM_NAN, _NUM_NONFINITE, _NUM_ZERO, _PIVOT = range(5, _COLUMNS)
 """Column of each result, in the order of `triton_kernels.summarise`."""
 
 _SUMMARISED: Final = frozenset({torch.float32, torch.float16, torch.bfloat16})
@@ -72,20 +73,54 @@ class _Summarised(NamedTuple):
     wall_time: float
 
 
+class PartTables:
+    """Lists of the parts of tensors that are summarized together, kept on the device for steps to come.
+
+    Parameters stay where they are, so their list is made and transferred once.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[torch.device, torch.dtype, int], tuple[list[tuple[int, int, int]], Tensor]] = {}
+
+    def find(self, tensors: Sequence[tuple[Tensor, int]], kernels: ModuleType) -> Tensor:
+        """Return the list of the parts of tensors of one dtype and device, each given with its first row."""
+        first = tensors[0][0]
+        places = [(tensor.data_ptr(), tensor.numel(), row) for tensor, row in tensors]
+        key = first.device, first.dtype, len(tensors)
+        found = self._tables.get(key)
+        if found is None or found[0] != places:
+            table = kernels.list_parts([tensor for tensor, _ in tensors], [row for _, row in tensors])
+            found = self._tables[key] = (places, table)
+        return found[1]
+
+    def clear(self) -> None:
+        """Free the lists."""
+        self._tables.clear()
+
+
 class DeviceReductions:
     """Collects the reductions of a step's tensors on one device.
 
     Args:
         device: The device.
         kernels: See `find_kernels`; None computes each reduction as a separate operation.
+        tables: Tables of earlier steps, which are used again.
         expected_rows: The expected total number of parts of the step's tensors.
     """
 
-    def __init__(self, device: torch.device, kernels: ModuleType | None, expected_rows: int = _FIRST_ROWS) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        kernels: ModuleType | None,
+        tables: PartTables,
+        expected_rows: int = _FIRST_ROWS,
+    ) -> None:
         self.device = device
         self._kernels = kernels
-        self._room: list[Tensor] = []
+        self._tables = tables
+        self._rooms: list[Tensor] = []
         self._num_free = 0
+        self._waiting: dict[tuple[torch.dtype, int], list[tuple[Tensor, int]]] = {}
         self._expected_rows = max(expected_rows, 1)
         self._summarised: list[_Summarised] = []
         self._scalars: list[Tensor] = []
@@ -121,24 +156,37 @@ class DeviceReductions:
         reductions: tuple[Reduction, ...],
         now: float,
         names: tuple[str, ...] | None = None,
+        at_once: bool = True,
     ) -> None:
         """Summarize a tensor on its device. `can_summarise` must hold for it.
 
         Args:
             name: Name of the tensor.
-            tensor: The tensor, detached; it may change as soon as this returns.
+            tensor: The tensor, detached; it may change as soon as it is summarized.
             reductions: The requested reductions, including statistics that are single numbers.
             now: The time at which the tensor was captured.
             names: Names of the results, which are then stored in double precision; by default the names of the tensor's
                 reductions.
+            at_once: Whether the tensor is summarized now; else `launch` does it, with others.
         """
         assert self._kernels is not None
         if not tensor.is_contiguous():  # the kernel ignores the order of elements, but reads no gaps
             tensor = tensor.contiguous()
         count = tensor.numel()
         num_rows = self._kernels.num_parts(count)
-        self._kernels.summarise(tensor, self._take_rows(num_rows))
+        first = self._take_rows(num_rows)
         self._summarised.append(_Summarised(name, reductions, names, count, num_rows, now))
+        if at_once or not self._kernels.is_listable(tensor):
+            self._kernels.summarise(tensor, self._rooms[-1][first : first + num_rows])
+        else:
+            self._waiting.setdefault((tensor.dtype, len(self._rooms) - 1), []).append((tensor, first))
+
+    def launch(self) -> None:
+        """Summarize the tensors that wait for it, in one launch for each dtype."""
+        for (dtype, room), waiting in self._waiting.items():
+            assert self._kernels is not None
+            self._kernels.summarise_listed(self._tables.find(waiting, self._kernels), dtype, self._rooms[room])
+        self._waiting.clear()
 
     def add(self, name: str, scalar: Tensor, now: float) -> None:
         """Add a 32-bit float on the device to the transfer."""
@@ -147,11 +195,12 @@ class DeviceReductions:
 
     def send(self) -> None:
         """Start the transfer of all results to the CPU; nothing may be added afterwards."""
-        used = [room[: len(room) - (self._num_free if room is self._room[-1] else 0)] for room in self._room]
+        self._drop_unused()
+        used = self._rooms
         rows = torch.cat(used) if len(used) > 1 else used[0] if used else torch.empty((0, _COLUMNS), device=self.device)
         scalars = torch.stack(self._scalars) if self._scalars else torch.empty(0, device=self.device)
         self._arrived = _bring(rows, scalars)
-        self._room, self._scalars = [], []
+        self._rooms, self._scalars = [], []
 
     def numbers(self, ddof: int) -> list[NamedNumbers]:
         """Wait for the results and return the reductions; runs on the writing thread.
@@ -169,21 +218,22 @@ class DeviceReductions:
             found += _reductions(self._summarised, rows.astype(np.float64), ddof, self._kernels)
         return found
 
-    def _take_rows(self, num_rows: int) -> Tensor:
+    def _take_rows(self, num_rows: int) -> int:
+        """Reserve rows of the last buffer, and return the first of them."""
         if num_rows > self._num_free:
             self._drop_unused()
             self._num_free = max(num_rows, self._expected_rows)
-            self._room.append(torch.empty((self._num_free, _COLUMNS), dtype=torch.float32, device=self.device))
-        room = self._room[-1]
-        first = len(room) - self._num_free
+            self._rooms.append(torch.empty((self._num_free, _COLUMNS), dtype=torch.float32, device=self.device))
+        first = len(self._rooms[-1]) - self._num_free
         self._num_free -= num_rows
-        return room[first : first + num_rows]
+        return first
 
     def _drop_unused(self) -> None:
-        """Shrink the last buffer to its used rows before another one is allocated."""
-        if self._room:
-            room = self._room[-1]
-            self._room[-1] = room[: len(room) - self._num_free]
+        """Shrink the last buffer to its used rows."""
+        if self._rooms:
+            room = self._rooms[-1]
+            self._rooms[-1] = room[: len(room) - self._num_free]
+            self._num_free = 0
 
 
 def _bring(rows: Tensor, scalars: Tensor) -> Callable[[], tuple[Array, Array]]:
@@ -197,7 +247,8 @@ def _bring(rows: Tensor, scalars: Tensor) -> Callable[[], tuple[Array, Array]]:
     arrival.record(torch.cuda.current_stream(rows.device))
 
     def wait() -> tuple[Array, Array]:
-        arrival.synchronize()
+        with beside_recordings():
+            arrival.synchronize()
         return here[0].numpy(), here[1].numpy()
 
     return wait
@@ -236,8 +287,12 @@ class _Whole:
         self._sizes = sizes
         self._rows = rows
         self._has_nan = self._add(rows[:, _NUM_NAN]) > 0
-        self.totals = {False: self._add(rows[:, _TOTAL]), True: self._add(rows[:, _TOTAL_ABS])}
-        self.squares = self._add(rows[:, _SQUARES])
+        shifted, squares, pivots = rows[:, _SHIFTED], rows[:, _SQUARES], rows[:, _PIVOT]
+        self._part_totals = {False: shifted + sizes * pivots, True: rows[:, _TOTAL_ABS]}
+        self._spreads = np.maximum(squares - shifted**2 / sizes, 0)
+        self.totals = {absolute: self._add(totals) for absolute, totals in self._part_totals.items()}
+        plain_squares = np.where(np.isinf(squares), squares, squares + pivots * (2 * shifted + sizes * pivots))
+        self.squares = self._add(plain_squares)
 
     def _add(self, column: _Row) -> _Row:
         found: _Row = np.add.reduceat(column, self._starts)
@@ -259,10 +314,10 @@ class _Whole:
 
     def variance(self, absolute: bool) -> _Row:
         means = self.totals[absolute] / self.counts
-        part_means = self._rows[:, _TOTAL_ABS if absolute else _TOTAL] / self._sizes
-        spread = self._rows[:, _SPREAD]
+        part_means = self._part_totals[absolute] / self._sizes
+        spread = self._spreads
         if absolute:  # squares are the same for absolute values, but means are not
-            spread = np.maximum(spread + self._rows[:, _TOTAL] ** 2 / self._sizes - self._sizes * part_means**2, 0)
+            spread = np.maximum(spread + self._part_totals[False] ** 2 / self._sizes - self._sizes * part_means**2, 0)
         distances = part_means - np.repeat(means, self._num_rows)
         free = self.counts - self._ddof
         return np.where(free > 0, self._add(spread + self._sizes * distances**2) / np.maximum(free, 1), np.nan)

@@ -7,7 +7,8 @@ one pass, and reductions of device tensors on their device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import (
 )
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool, PooledArray
 from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import PrecisionLossError, TensorSummary, can_summarise
-from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceReductions, find_kernels
+from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceReductions, PartTables, find_kernels
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, as_dense, reduce_tensor, tensor_to_array
 from sagemaker_debug_ext.hooks.statistics.batched import SMALL
 from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
@@ -134,6 +135,8 @@ class Reducer:
         self._copies = copies
         self._may_copy = may_copy
         self._num_device_rows = 0
+        self._tables = PartTables()
+        self._is_collecting = False
 
     def take(self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float) -> bool:
         """Save reductions of a tensor or an array with a step; return False if no fast path applies."""
@@ -165,11 +168,23 @@ class Reducer:
             return False
         bare = without_output_number(name)
         names = tuple([reduction_tensor_name(statistic, False, bare) for statistic, _ in single])
-        batch.summarise(name, as_dense(value), single, now, names)
+        batch.summarise(name, as_dense(value), single, now, names, at_once=not self._is_collecting)
         if len(single) < len(statistics):
             for statistic, number in compute_statistics(tensor_to_array(as_dense(value)), ("histogram",)).items():
                 step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
         return True
+
+    @contextlib.contextmanager
+    def together(self, step: StepBuffer) -> Iterator[None]:
+        """Summarize the device tensors that are taken within the context when it ends, in few launches."""
+        self._is_collecting = True
+        try:
+            yield
+        finally:
+            self._is_collecting = False
+            for batch in step.deferred:
+                if isinstance(batch, DeviceReductions):
+                    batch.launch()
 
     def send(self, deferred: Iterable[DeferredReductions]) -> None:
         """Start the transfer of device results to the CPU at the end of a step."""
@@ -177,6 +192,10 @@ class Reducer:
             if isinstance(reductions, DeviceReductions):
                 self._num_device_rows = max(self._num_device_rows, reductions.num_rows)
             reductions.send()
+
+    def clear(self) -> None:
+        """Free the memory that is kept on devices for steps to come."""
+        self._tables.clear()
 
     def _reduce_on_device(
         self, step: StepBuffer, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
@@ -186,13 +205,12 @@ class Reducer:
         if batch is None:
             return False
         if batch.can_summarise(value, reductions):
-            batch.summarise(name, as_dense(value), reductions, now)
+            batch.summarise(name, as_dense(value), reductions, now, at_once=not self._is_collecting)
             return True
-        found = list(reduce_tensor(value, reductions))
-        if any(number.dtype is not torch.float32 for _, number in found):
-            return False
+        if not value.is_floating_point() or value.element_size() > 4:
+            return False  # what is transferred together are 32-bit floats
         names = reduction_names(name, reductions)
-        for reduction, number in found:
+        for reduction, number in reduce_tensor(value, reductions):
             batch.add(names[reductions.index(reduction)], number, now)
         return True
 
@@ -203,7 +221,7 @@ class Reducer:
         for batch in step.deferred:
             if isinstance(batch, DeviceReductions) and batch.device == value.device:
                 return batch
-        batch = DeviceReductions(value.device, find_kernels(value.device), self._num_device_rows)
+        batch = DeviceReductions(value.device, find_kernels(value.device), self._tables, self._num_device_rows)
         step.deferred.append(batch)
         return batch
 
