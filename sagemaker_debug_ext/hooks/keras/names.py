@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import keras
 import numpy as np
 
-from sagemaker_debug_ext.hooks.keras.backend import VARIABLE
+from sagemaker_debug_ext.hooks.keras.backend import VARIABLE, is_variable
 
 _AUTOMATIC: Final = re.compile(r"^(sequential|functional)(_\d+)?/")
 """Automatic names of Keras models without a class of their own, which are removed from tensor names."""
 
 _HYPERPARAMETERS: Final = ("beta_1", "beta_2", "rho", "momentum")
 """Numbers of optimizers that were variables before Keras 3 and are still captured."""
+
+_OWN_ATTRIBUTES: Final = frozenset(vars(keras.layers.Layer()))
+"""Attributes that every layer has."""
 
 _RENAMED: Final = {"iteration": "iter"}
 
@@ -57,16 +60,37 @@ def layers_of(model: Any) -> list[tuple[str, Any]]:
 
 
 def variables_of(model: Any) -> list[NamedVariable]:
-    """Return all variables of a model once, by layer; those of layers inside a layer belong to the outer one."""
+    """Return all variables of a model once, by layer; those of layers inside a layer belong to the outer one.
+
+    With them are the variables that layers keep where Keras does not find them, and that `fit` therefore never trains.
+    """
     found: dict[int, NamedVariable] = {}
     taken: set[str] = set()
     owners = [(name, layer) for name, layer in layers_of(model) if not isinstance(layer, keras.Model)]
     for layer, owner in [*owners, (model.name, model)]:
-        for variable in owner.variables:
+        for variable in [*owner.variables, *_untracked_variables(owner)]:
             if id(variable) not in found:
                 path = _make_unique(variable_path(variable), taken)
                 found[id(variable)] = NamedVariable(layer.partition("/")[0], path, variable)
     return list(found.values())
+
+
+def _untracked_variables(layer: Any) -> Iterator[Any]:
+    """Yield the trainable variables of TensorFlow in attributes of a layer, which Keras does not track."""
+    for name, value in list(vars(layer).items()):
+        if name not in _OWN_ATTRIBUTES:
+            yield from (found for found in _variables_in(value) if not isinstance(found, VARIABLE) and found.trainable)
+
+
+def _variables_in(value: Any) -> Iterator[Any]:
+    """Yield the variables in a value, or in the lists, tuples and mappings that it consists of."""
+    if is_variable(value):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _variables_in(part)
+    elif isinstance(value, Mapping):
+        yield from _variables_in(list(value.values()))
 
 
 def optimizers_of(model: Any) -> list[Any]:

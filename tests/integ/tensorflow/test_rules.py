@@ -81,6 +81,17 @@ class Logarithm(keras.layers.Layer):
         return tf.math.log(inputs)
 
 
+class Hiding(keras.layers.Layer):
+    """Keeps variables of TensorFlow in a list, where Keras does not look for them."""
+
+    def build(self, input_shape):
+        self.kernels = [tf.Variable(tf.random.normal((input_shape[-1], 24), seed=1), name="kernel")]
+        self.built = True
+
+    def call(self, inputs):
+        return tf.nn.relu(inputs @ self.kernels[0])
+
+
 class AlwaysDropping(keras.layers.Dropout):
     """Drops in evaluation as well."""
 
@@ -171,6 +182,9 @@ FAULTS = {
     "dropping in evaluation": (
         Job(lambda: [Dense(24, "relu"), AlwaysDropping(0.4, name="dropout"), Dense(3, "softmax")]), "TrainEvalMixup",
         "wrong mode",
+    ),
+    "variables in a list": (
+        Job(lambda: [Hiding(), Dense(3, "softmax")]), "FrozenParameters", "parameters not trained"
     ),
     "rare classes": (
         Job(dense(), targets=lambda: np.where(np.arange(768) % 32, 0, CLASSES)), "ClassImbalance", "class imbalance"
