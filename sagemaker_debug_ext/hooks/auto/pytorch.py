@@ -133,11 +133,11 @@ class AutoHook(Hook):
             self._steps.correct_mode(ModeKeys.EVAL)
 
     @fail_safe
-    def _on_output(self, module: nn.Module, _: tuple[Any, ...], outputs: Any) -> None:
+    def _on_output(self, module: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
         if current_backward() == NO_BACKWARD:
             self._modes.mark(module, outputs)
             if self._num_looks < _NUM_LOOKS:
-                self._last_shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else ()
+                self._last_shape = _shape_of_answers(inputs, outputs)
 
     @fail_safe
     def _on_module(
@@ -384,6 +384,15 @@ class _Finder:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
+
+
+def _shape_of_answers(inputs: tuple[Any, ...], outputs: Any) -> tuple[int, ...]:
+    """Return the shape of what a model answers: one number for each sample of a distribution; empty if unknown."""
+    if isinstance(outputs, torch.Tensor):
+        return tuple(outputs.shape)
+    if isinstance(outputs, torch.distributions.Distribution) and inputs and isinstance(inputs[0], torch.Tensor):
+        return tuple(inputs[0].shape[:1])
+    return ()
 
 
 def _report(name: str, error: Exception) -> None:

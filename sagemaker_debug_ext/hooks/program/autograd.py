@@ -63,6 +63,9 @@ _ELEMENTWISE: Final = frozenset(
     }
 )  # fmt: skip
 """Operations that do not spread values on purpose, as ``unsqueeze`` and ``expand`` do."""
+_LARGER_OR_SMALLER: Final = frozenset({"Maximum", "Minimum"})
+_PICKING: Final = frozenset({"Gather"})
+"""Operations that pick one number for each sample, as the logarithm of a probability is."""
 _MOST_OPERATIONS: Final = 200
 _MOST_OF_ALL: Final = 2_000
 """Number of operations among which leaves are looked for."""
@@ -144,7 +147,8 @@ def _saved(node: Any, name: str) -> Tensor | None:
 def _compares_with_data(averaging: Any) -> bool:
     """Return whether an operation averages what operations on single elements make of answers and data.
 
-    Data have no graph, so that each of the operations has only one operand with one. Pairs of answers have two.
+    Data have no graph, so that each of the operations has only one operand with one. Pairs of answers have two. So has
+    the larger or smaller of two tensors; where both have one shape, the first speaks for the other.
     """
     node, compares = averaging, False
     for _ in range(_MOST_OPERATIONS):
@@ -152,15 +156,21 @@ def _compares_with_data(averaging: Any) -> bool:
         before = [other for other in operands if not _holds_parameter(other)]
         if operands and not before:
             return compares
-        if len(before) != 1:
+        if len(before) != 1 and not (_kind(node) in _LARGER_OR_SMALLER and _are_of_one_shape(node)):
             return False
         node = before[0]
-        if _kind(node) in _OF_WEIGHTS:
+        if _kind(node) in _OF_WEIGHTS | _PICKING:
             return compares
         if _kind(node) not in _ELEMENTWISE:
             return False
         compares = compares or _kind(node) in _OF_TWO
     return False
+
+
+def _are_of_one_shape(node: Any) -> bool:
+    """Return whether neither operand of an operation is spread; False if it does not keep them."""
+    operands = [_saved(node, name) for name in ("_saved_self", "_saved_other")]
+    return len({tensor.shape for tensor in operands if tensor is not None}) == 1 and None not in operands
 
 
 def _walk(start: Any, through: frozenset[str]) -> Iterator[Any]:

@@ -158,6 +158,16 @@ def test_spread_when_targets_are_broadcast_then_has_the_shape(loss, is_spread):
     assert spread_shape(loss(ANSWERS, TARGETS), tuple(ANSWERS.shape)) == ((5, 5) if is_spread else ())
 
 
+@pytest.mark.parametrize(("targets", "is_spread"), [(TARGETS[:, None], True), (TARGETS, False)])
+@pytest.mark.parametrize("is_clipped", [True, False])
+def test_spread_when_the_answer_is_a_distribution_then_has_the_shape(targets, is_spread, is_clipped):
+    """A ratio of probabilities has one axis, and advantages may have two."""
+    policy = torch.distributions.Categorical(logits=torch.nn.Linear(3, 4)(torch.ones(5, 3)))
+    ratio = torch.exp(policy.log_prob(torch.arange(5) % 4) - 1)
+    gain = torch.min(ratio * targets, ratio.clamp(0.8, 1.2) * targets) if is_clipped else ratio * targets
+    assert spread_shape(-gain.mean(), (5,)) == ((5, 5) if is_spread else ())
+
+
 def test_spread_when_there_are_several_answers_for_each_sample_then_is_none():
     """Matrices of as many rows as columns are usual there."""
     answers = torch.nn.Linear(3, 5)(torch.ones(5, 3))

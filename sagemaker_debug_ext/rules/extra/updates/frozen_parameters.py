@@ -41,6 +41,8 @@ CUT_OFF: Final = "an optimizer is to train it, but no gradient ever reaches it, 
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
 ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
+SECOND: Final = re.compile(r"_[0-9]+_")
+"""Number of a further model of a class, in the names of its parameters."""
 SLIVER: Final = 0.01
 """Fraction of all parameters above which unchanged biases and scales matter."""
 SCALE: Final = re.compile(r"(weight|gamma)(:0)?$")
@@ -153,6 +155,9 @@ class FrozenParameters(TensorRule):
     ignored if the gradient of the weight beside it is not: the loss cancels such a bias, for example by subtracting the
     predictions of two samples. A gradient below a millionth of the parameter's norm may be rounding noise, such as that
     of a bias before a normalisation; such a parameter counts as changed.
+
+    The second of two models of a class does not fire if no gradient reaches it, and no optimizer has it while one has
+    the other: it gets copies of that one, as a target network does.
 
     Layers that are recognizably frozen on purpose do not fire either. The optimizer does not have them, or no gradient
     reaches them, and their values cannot be those of new layers. The weights of new layers are drawn independently, and
@@ -274,7 +279,10 @@ class FrozenParameters(TensorRule):
         frozen = {name: reading for name, reading in measurements.items() if reading.fires}
         taken_out = {name for name, reading in frozen.items() if reading.text == ZERO_GRADIENT}
         taken_out = {name for name in taken_out if self._is_taken_out(view, name)}
-        frozen = {name: reading for name, reading in frozen.items() if name not in taken_out}
+        copied = {
+            name for name, reading in frozen.items() if reading.text == NO_GRADIENT and self._is_copied(view, name)
+        }
+        frozen = {name: reading for name, reading in frozen.items() if name not in taken_out | copied}
         if not frozen or self._is_sliver(view, list(frozen)):
             return []
         return [] if self._are_meant(view, frozen) else super().issues_of(view, frozen)
@@ -288,6 +296,16 @@ class FrozenParameters(TensorRule):
         beside = (name for name in view.selected(self.selection) if name != offset and bias_of(name) == offset)
         gradients = (gradient_in(view, name) for name in beside)
         return any(view.statistic(gradient, any_non_zero) for gradient in gradients if gradient is not None)
+
+    def _is_copied(self, view: StepView, name: str) -> bool:
+        """Return whether a parameter is of a second model of a class, which gets copies of the one that is trained.
+
+        No optimizer has it, as that of a target network, and an optimizer has its counterpart in the other model.
+        """
+        trained = view.program.trained_parameters
+        if not trained or name in trained:
+            return False
+        return any(SECOND.sub("_", other, 1) == SECOND.sub("_", name, 1) for other in trained)
 
     def _is_sliver(self, view: StepView, names: Sequence[str]) -> bool:
         values = [value for name in names if (value := view.value(name)) is not None]

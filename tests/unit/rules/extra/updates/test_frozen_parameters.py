@@ -266,6 +266,30 @@ def test_parameters_that_an_optimizer_is_to_train_need_a_gradient_some_time(
     assert not issues or (first_cause(issues) == "parameters not trained" and CUT_OFF in issues[0].message)
 
 
+@pytest.mark.parametrize(
+    ("frozen", "trained", "fires"),
+    [
+        ("Net_1_fc.weight", ("Net_fc.weight",), False),
+        ("Net_fc.weight", ("Net_1_fc.weight",), False),
+        ("Net_1_fc.weight", ("Net_fc.weight", "Net_1_fc.weight"), True),
+        ("Other_fc.weight", ("Net_fc.weight",), True),
+        ("Net_1_fc.weight", (), True),
+    ],
+)
+def test_a_second_model_that_gets_copies_is_no_fault(run_rule, monkeypatch, frozen, trained, fires):
+    """An optimizer has the other one, as it has the network whose copy a target network is."""
+    optimizer = OptimizerRecord(type="Adam", parameters=trained)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", optimizers=(optimizer,)))
+    other = "Net_fc.weight" if frozen != "Net_fc.weight" else "Net_1_fc.weight"
+    steps = {
+        (TRAIN, step): {
+            frozen: np.full((4, 4), 0.1), other: np.full((4, 4), float(step)), f"gradient/{other}": np.ones((4, 4)),
+        }
+        for step in range(12)
+    }  # fmt: skip
+    assert bool(run_rule("FrozenParameters", steps)) is fires
+
+
 @pytest.mark.parametrize("is_trained", [True, False])
 def test_parameters_with_names_of_their_own_are_known_from_the_optimizer(run_rule, monkeypatch, is_trained):
     """A name without "weight" or "bias" is no parameter's for certain, unless an optimizer is to train it."""
