@@ -67,6 +67,8 @@ class Consequence:
         return any(step + self.lag <= issue.step for rule, step in first_steps.items() if rule in self.of)
 
 
+OF_TARGETS: Final = "of these targets"
+"""Text of targets that are not scaled: they make values grow, which comes before NaN that follows from it."""
 ANY_STEP: Final = -math.inf
 """Lag of what can follow from issues that are reported later."""
 LOOK_BACK: Final = 20
@@ -83,6 +85,7 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("ActivationCollapse", frozenset({"DeadRelu"}), unless=SINCE_FIRST),
     Consequence("SaturatedActivation", GROWTH),
     Consequence("InitialLoss", AS_BUILT, lag=ANY_STEP),
+    Consequence("InputScale", frozenset({"NonFiniteOrigin"}), text=OF_TARGETS),
     Consequence("LearningRateTooLow", GROWTH),
     Consequence("LearningRateTooLow", COLLAPSE, lag=-LOOK_BACK),
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
 from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ FEWEST_SCALED: Final = 64
 _STARTED: Final = re.compile(r"loss_output_[0-9]+")
 """Names of the numbers on which scripts call ``backward``."""
 _TOTAL: Final = "loss"
+_MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
+_FEW_ANSWERS: Final = 5
+"""Number of single answers before any training that show an agent."""
 LONGEST_EPOCH: Final = 10_000
 """Number of batches beyond which a float32 running mean is too imprecise to recover the loss of one batch."""
 
@@ -48,6 +51,27 @@ def is_final(view: StepView, name: str) -> bool:
     step = view.step_in(view.mode) if view.trial.loaded_all_steps else None
     saved = [] if step is None else view.trial.tensor(name).steps(mode=view.mode)
     return bool(saved) and saved[-1] == step
+
+
+def learns_by_acting(view: StepView) -> bool:
+    """Return whether the script asks the model for single answers before it trains it for the first time.
+
+    So does an agent that learns from what it has done. What it is to learn changes all the time, and so does its loss.
+    """
+    trial = view.trial
+    first = next((trial.global_step(ModeKeys.TRAIN, step) for step in trial.steps(mode=ModeKeys.TRAIN)[:1]), None)
+    for mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
+        steps = [trial.global_step(mode, step) for step in trial.steps(mode=mode)[:_FEW_ANSWERS]]
+        if len(steps) == _FEW_ANSWERS and first is not None and steps[-1] < first:
+            return all(_is_of_one_sample(view, step) for step in steps)
+    return False
+
+
+def _is_of_one_sample(view: StepView, step: int) -> bool:
+    """Return whether the model gets a single sample at an earlier step."""
+    names = view.views.selected(_MODEL_INPUTS, view.views.names_at(step))
+    values = [view.earlier_value(name, step) for name in names]
+    return bool(values) and all(value is not None and value.ndim > 0 and len(value) == 1 for value in values)
 
 
 def gradient_in(view: StepView, parameter: str) -> str | None:

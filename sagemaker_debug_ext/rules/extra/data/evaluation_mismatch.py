@@ -29,6 +29,9 @@ MIN_SAMPLES: Final = 64
 MAX_FEATURES: Final = 4096
 FEW: Final = 0.1
 """Fraction of features that must differ."""
+TIMES: Final = 3
+"""Ratio of the deviations of nearly all features, all in the same way, that shows another scale."""
+NEARLY_ALL: Final = 0.95
 SELDOM: Final = 0.5
 """Fraction of the usual deviation of features below which a difference in deviation is ignored."""
 MAX_VISITS: Final = 2.7
@@ -98,6 +101,8 @@ class Spread:
 def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     """Return the fraction of features whose means differ by more than `limit` deviations, or deviations by 4 times.
 
+    All features differ if the deviations of nearly all are 3 times as large in the same one of both.
+
     The means, and the variances, must also differ by three times their standard error. That of both variances follows
     from the larger deviation of squares, because what is seldom may not be among the fewer samples at all.
     """
@@ -110,7 +115,11 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     usual = min(_size(one.deviation), _size(other.deviation))
     is_wider = larger > 4 * smaller + SELDOM * usual + 1e-12
     of_squares = np.maximum(one.deviation_of_squares, other.deviation_of_squares)
-    is_off |= is_wider & (np.abs(one.variance - other.variance) > 3 * error * of_squares)
+    is_beyond_error = np.abs(one.variance - other.variance) > 3 * error * of_squares
+    for wider, narrower in ((one, other), (other, one)):  # all features in the same way, as where one set is not scaled
+        if float(np.mean((wider.deviation > TIMES * narrower.deviation) & is_beyond_error)) > NEARLY_ALL:
+            return 1.0
+    is_off |= is_wider & is_beyond_error
     return float(np.mean(is_off))
 
 
@@ -141,7 +150,7 @@ class EvaluationMismatch(BuiltinRule):
     Checks inputs of the model and losses, at TRAIN and EVAL steps. The rule fires if more than a tenth of the input
     features differ between training and evaluation, once 64 samples of both were saved. A feature differs if its means
     are more than `max_shift` standard deviations apart, or if its standard deviations differ by more than a factor of
-    four, each beyond the error of sampling.
+    four, each beyond the error of sampling. A factor of three suffices if nearly all features differ in the same way.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs

@@ -12,7 +12,8 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import reaches_layer_unchanged
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
-from sagemaker_debug_ext.rules.inference.training import StreakCounter
+from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, StreakCounter
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
@@ -21,10 +22,14 @@ from sagemaker_debug_ext.store.format.program import NO_PROGRAM, ProgramRecord
 
 MATTERS: Final = 0.75
 """Fraction of the mean of targets that is ignored."""
+PATIENT: Final = 25
+"""Number of consecutive saved steps for which targets must be too large; some are learnt in fewer."""
 SCALED_BY_MODEL: Final = Selection(patterns=[r"(^|/)rescaling[^/]*/outputs$"])
 """Inputs as a Keras model has scaled them."""
 CUT: Final = "an embedding takes indices, and cuts numbers such as"
 """Beginning of the message part on fractions that an embedding gets."""
+OF_TARGETS: Final = "these targets"
+"""Message part on targets, in place of inputs."""
 STANDS_FOR_MISSING: Final = "seems to mark missing targets, because all others are scaled"
 
 
@@ -84,11 +89,11 @@ def are_numbers(view: StepView, targets: str) -> bool:
 
 
 def comes_near(view: StepView, targets: str, limit: float) -> bool:
-    """Return whether saved predictions differ from their targets by at most a limit."""
+    """Return whether saved predictions differ from their targets by at most a limit, or are not finite."""
     for loss in observed_losses(view):
         if loss.targets_name == targets and loss.scores.shape == loss.targets.shape:
             apart = to_float64(loss.scores) - to_float64(loss.targets)
-            return float(np.sqrt(np.mean(np.square(apart)))) <= limit
+            return not float(np.sqrt(np.mean(np.square(apart)))) > limit  # also where it is not a number
     return False
 
 
@@ -104,8 +109,9 @@ class InputScale(TensorRule):
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
-    because the model then already knows their location. If the same whole number alone makes targets too large at all
-    of these steps, the message states that it marks missing targets.
+    because the model then already knows their location, or if predictions are not finite. While the job runs, targets
+    must be too large at 25 consecutive saved steps, because a fast model learns them in fewer. If the same whole number
+    alone makes targets too large at all of these steps, the message states that it marks missing targets.
 
     Embeddings of Keras take numbers of any type. The rule fires if one gets fractions, which it cuts to indices, so
     that most scaled inputs become index 0. The program record tells which layers are embeddings.
@@ -142,6 +148,7 @@ class InputScale(TensorRule):
         self._of_embeddings = embedding_inputs(self.base_trial.program or NO_PROGRAM)
         self.selection = inputs.united_with(self._targets).united_with(self._of_embeddings)
         self._streaks = StreakCounter()
+        self._pending = DeferredMeasurements()
         self._placeholders: dict[str, float | None] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -165,12 +172,17 @@ class InputScale(TensorRule):
             is_beyond = reaches_layer_unchanged(view, name)
         length = self._streaks.observe(name, is_beyond)
         value, limit, kind = (largest, low, "largest magnitude") if is_small else (scale, high, "root mean square")
-        text = f"the {kind} of the first is {value:.4g}, beyond the limit of {limit:g}"
+        text = f"the {kind} of {OF_TARGETS if is_target else 'the first'} is {value:.4g}, beyond the limit of {limit:g}"
         if is_target and length:
             text += self._missing(view, name, length)
-        return Measurement(
+        found = Measurement(
             value, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text
         )
+        return self._pending.settle(view, name, found, is_late=length >= PATIENT) if is_target else found
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issues of the last steps, if no more steps will follow."""
+        return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _measure_indices(self, view: StepView, name: str) -> Measurement:
         """Return the number of steps for which an embedding has had fractions."""

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.inference.first_steps import FirstStepsRule
-from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
@@ -62,6 +62,8 @@ class TokenShift(FirstStepsRule):
     steps without a mode). Tokens are whole numbers of shape (samples, places). The rule fires if nearly all targets are
 
     - the tokens two or three places later, as when the script shifts labels that the model shifts itself;
+    - the tokens at the same places, while an `nn.MultiheadAttention` gets a causal mask: the model is to go on with a
+      sequence, and learns to repeat it;
     - the next tokens, while an `nn.MultiheadAttention` gets no mask, or a recurrent layer also reads backwards, so that
       the model sees what it is to predict. Only PyTorch is checked, and models with a single input of tokens.
 
@@ -109,6 +111,9 @@ def _problems(
         for name, distance in distances.items():
             if not predicts_next and distance is not None and distance > 1:
                 yield name, f"The targets {name!r} are the tokens {distance} {LATER} in {source!r}, not the next."
+            if distance == 0 and not predicts_next and (layer := _causal_attention(view, tokens.shape[1])):
+                why = f"{SEEN}, although the attention of {layer!r} hides all later ones"
+                yield name, f"The targets {name!r} are the tokens in {source!r} at the same places: the model {why}."
             if distance == 1 and (layer := _layer_that_sees(view, source, tokens)):
                 yield name, f"The targets {name!r} are the next tokens in {source!r}, and the model {SEEN}: {layer}."
 
@@ -126,6 +131,28 @@ def _layer_that_sees(view: StepView, source: str, tokens: Array) -> str:
     return f"the attention of {found!r} has no mask" if found is not None else ""
 
 
+def _causal_attention(view: StepView, length: int) -> str:
+    """Return an attention that hides later tokens of a sequence; empty if none is known."""
+    for layer in view.program.layers:
+        if layer.type == "MultiheadAttention":
+            values = [view.value(name) for name in _inputs_of(view, layer.name)]
+            if any(value is not None and _is_causal(value, length) for value in values):
+                return layer.name
+    return ""
+
+
+def _is_causal(mask: Array, length: int) -> bool:
+    """Return whether a tensor hides from each place all later ones, by True or infinity, and no earlier one."""
+    if mask.shape[-2:] != (length, length) or mask.ndim > 3:
+        return False
+    hides = mask if mask.dtype.kind == "b" else to_float64(mask) == -np.inf
+    return bool(np.all(hides == np.triu(np.ones((length, length), bool), 1)))
+
+
+def _inputs_of(view: StepView, layer: str) -> list[str]:
+    return [name for name in view.tensor_names if re.fullmatch(rf"{re.escape(layer)}_input_\d+", name)]
+
+
 def _is_further_sequence(view: StepView, name: str, source: str, tokens: Array) -> bool:
     if name == source or not name.startswith(source.removesuffix("0")):
         return False
@@ -135,7 +162,6 @@ def _is_further_sequence(view: StepView, name: str, source: str, tokens: Array) 
 
 def _has_no_mask(view: StepView, layer: str, length: int) -> bool:
     """Return whether an attention attends to the tokens of a sequence among each other, without a mask."""
-    inputs = [name for name in view.tensor_names if re.fullmatch(rf"{re.escape(layer)}_input_\d+", name)]
-    shapes = [value.shape for name in inputs if (value := view.value(name)) is not None]
+    shapes = [value.shape for name in _inputs_of(view, layer) if (value := view.value(name)) is not None]
     attends = len(shapes) >= 3 and all(length in shape[:2] for shape in shapes[:3])
     return attends and not any(shape[-2:] == (length, length) for shape in shapes)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.inference.first_steps import FirstStepsRule
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
-from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
@@ -20,6 +20,14 @@ MADE: Final = Selection(roles=(Role.MODEL_INPUT, Role.LAYER_OUTPUT))
 """Tensors that are reshaped on the way to the next layer or the loss."""
 TAKEN: Final = Selection(roles=(Role.LAYER_INPUT,))
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
+FEWEST_PLACES: Final = 8
+"""Fewest samples, and steps of time, of a series to look at."""
+ROUGH: Final = 0.8
+"""Roughness of neighbours that have nothing to do with each other; that of independent values is 1."""
+SMOOTH: Final = 0.5
+"""Roughness of neighbours in a series."""
+BETWEEN_ANY: Final = 2 / math.sqrt(math.pi)
+"""Mean difference of two independent values, in units of their standard deviation, if they are normally distributed."""
 MIXED: Final = "Numbers of different samples or places are mixed: "
 
 
@@ -42,6 +50,29 @@ def is_flattened_across_classes(made: Array, rows: Array) -> bool:
         return False
     num_classes = rows.shape[1]
     return 1 < num_classes == made.shape[1] != made.shape[-1] and _has_same_numbers(made, rows)
+
+
+def is_reshaped_series(taken: Array, axis: int) -> bool:
+    """Return whether samples of a series have been reshaped to other axes: restored, they change slowly along time.
+
+    Along the axis that is taken for time they then jump from one sample to another.
+
+    Args:
+        taken: What a recurrent layer takes, of three axes, of which the last one holds the features.
+        axis: The axis that the layer takes for the samples.
+    """
+    first, second, features = taken.shape
+    if min(first, second) < FEWEST_PLACES or first == second:
+        return False
+    values = to_float64(taken)
+    restored = values.reshape(second, first, features)
+    return _roughness(values, 1 - axis) > ROUGH and _roughness(restored, axis) < SMOOTH
+
+
+def _roughness(values: Array, axis: int) -> float:
+    """Return the mean difference of neighbours along an axis, in units of that of any two values; NaN if all agree."""
+    spread = float(np.sqrt(np.mean(np.var(values, axis=(0, 1))))) * BETWEEN_ANY
+    return float(np.mean(np.abs(np.diff(values, axis=axis)))) / spread if spread > 0 else math.nan
 
 
 def _shapes(shape: tuple[int, ...], ndim: int) -> list[tuple[int, ...]]:
@@ -71,7 +102,9 @@ class AxisMixup(FirstStepsRule):
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
       an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). Hooks for PyTorch
-      record which axis a layer takes.
+      record which axis a layer takes;
+    - a recurrent layer takes a series that jumps along its axis of time, and would change slowly if its first two axes
+      were exchanged by another reshape: windows of shape (samples, time) were reshaped to (time, samples).
 
     Axes of length 1 do not count. Where two axes are equally long, the rule cannot see that one was taken for the
     other.
@@ -116,6 +149,7 @@ def _values(view: StepView, selection: Selection) -> dict[str, Array]:
 def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
     """Yield the names of tensors whose axes are taken for others, each with a sentence about it."""
     yield from _batches_along_another_axis(view, taken)
+    yield from _reshaped_series(view, taken)
     made, answers = _values(view, MADE), _values(view, ANSWERS)
     by_size = collections.defaultdict[int, list[str]](list)
     for name, value in made.items():
@@ -144,6 +178,21 @@ def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> I
         if length > 1 and length != num_samples == value.shape[1 - axis]:
             way = f"its layer takes axis {axis}, of length {length}, for the {num_samples} samples"
             yield name, f"{MIXED}{name!r} has shape {value.shape}, and {way}."
+
+
+def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
+    """Yield the inputs of recurrent layers that are series of other shape, reshaped."""
+    for layer in view.program.layers:
+        name = f"{layer.name}_input_0"
+        value = taken.get(name)
+        if layer.batch_axis is None or value is None or value.ndim != 3 or value.dtype.kind not in "fV":
+            continue
+        if is_reshaped_series(value, layer.batch_axis):
+            right = (value.shape[1], value.shape[0], value.shape[2])
+            yield (
+                name,
+                f"{MIXED}{name!r} of shape {value.shape} holds series of shape {right}, reshaped, not transposed.",
+            )
 
 
 def _is_of_samples(loss: LossObservation) -> bool:

@@ -14,6 +14,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,
     is_training,
+    learns_by_acting,
     loss_at,
     loss_selection,
 )
@@ -31,6 +32,9 @@ class LossSpike(TensorRule):
     three conditions. It is larger than `factor` times the median. It exceeds the median by more than `factor` times the
     mean absolute distance of those values from the median. It is at least one and a half times the first value. A loss
     of fewer than eight targets has no spikes, because it is that of its hardest sample.
+
+    The loss of an agent jumps whenever it comes to something new, and is no spike either: an agent answers for single
+    samples before it is trained at all.
 
     From the `patience`-th spike on, the rule fires, whether the loss jumped again or stayed high: a single hard batch
     is no fault. It also fires at values that are not finite. Where a script goes on to train another model, whose loss
@@ -64,6 +68,7 @@ class LossSpike(TensorRule):
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
         self._num_jumps: collections.Counter[str] = collections.Counter()
+        self._is_of_agent: bool | None = None
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the ratio of a loss to its usual value."""
@@ -83,12 +88,17 @@ class LossSpike(TensorRule):
         times = loss / usual if usual > 0 else 0.0
         # a loss near 0 may rise tenfold by chance, so jumps are also compared with the first loss
         jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
-        jumps = jumps and not is_of_few(view, name)
+        jumps = jumps and not is_of_few(view, name) and not self._learns_by_acting(view)
         self._num_jumps[name] += jumps
         fires = jumps and self._num_jumps[name] >= self.parameters["patience"]
         return Measurement(
             times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}"
         )
+
+    def _learns_by_acting(self, view: StepView) -> bool:
+        if self._is_of_agent is None:
+            self._is_of_agent = learns_by_acting(view)
+        return self._is_of_agent
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (

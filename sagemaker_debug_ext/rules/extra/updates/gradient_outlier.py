@@ -12,6 +12,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     LOSSES,
     RollingWindow,
     is_training,
+    learns_by_acting,
     loss_reduction_size,
     loss_scale,
 )
@@ -32,7 +33,8 @@ class GradientOutlier(TensorRule):
     fires if the norm is above `max_norm`. It also fires if the norm is above 1, above `factor` times the median of its
     latest `window` values and above `factor` times that of its first values. MXNet sums gradients over the samples, so
     its norms may be larger by the number of samples. If a gradient scaler multiplies the loss, norms are divided by the
-    factor, which the loss before and after it shows; ``sagemaker-debug run`` saves both.
+    factor, which the loss before and after it shows; ``sagemaker-debug run`` saves both. For an agent, which answers
+    for single samples before it is trained at all, only `max_norm` counts.
 
     Parameters:
         window: Number of previous norms to compare with; 20 when not given.
@@ -62,6 +64,7 @@ class GradientOutlier(TensorRule):
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
         self._aftermath = Aftermath()
+        self._is_of_agent: bool | None = None
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = TensorRequirement("gradients", self.selection)
@@ -92,7 +95,9 @@ class GradientOutlier(TensorRule):
         measured = saved / view.once(loss_scale)
         recent = self._recent.of(name)
         limit: float = self.parameters["max_norm"] * loss_reduction_size(view)
-        if self._recent.is_full(name):
+        if self._is_of_agent is None:
+            self._is_of_agent = learns_by_acting(view)
+        if self._recent.is_full(name) and not self._is_of_agent:
             # at least the first norms, because a model that has fitted its data has hardly any gradient
             usual = max(statistics.median(recent), self._first[name])
             factor = max(self.parameters["factor"] * usual, HARMLESS)

@@ -7,9 +7,20 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+import numpy as np
+
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, ClassIds, has_one_for_each_sample
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_labels, labels_in, observed_losses, predicted_in
+from sagemaker_debug_ext.rules.inference.losses import (
+    INPUTS,
+    LossObservation,
+    class_labels,
+    labels_in,
+    observed_losses,
+    predicted_in,
+)
+from sagemaker_debug_ext.rules.inference.training import is_final, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -17,6 +28,14 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MOST_CLASSES: Final = 30
 """Number of classes beyond which labels are rather those of a vocabulary."""
+LATEST: Final = 40
+"""Number of steps with several labels for each sample after which a class must have been predicted."""
+ENOUGH: Final = 1000
+"""Fewest places of a class in these steps."""
+RARE: Final = 0.05
+"""Fraction of all places up to which a class is rare."""
+HARDLY: Final = 0.01
+"""Fraction of the places of a class up to which it is hardly ever predicted."""
 PLAIN: Final = 0.01
 """Relative difference up to which a loss is taken for the mean cross entropy."""
 
@@ -38,6 +57,40 @@ def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> 
         return None
     worst = max(shares, key=lambda label: (shares[label], -label))
     return worst, shares[worst]
+
+
+@attrs.define
+class _PlacesOfClasses:
+    """How many places of each class the latest steps had, and at how many of these it was predicted."""
+
+    _latest: collections.deque[tuple[collections.Counter[int], collections.Counter[int]]] = attrs.field(
+        factory=lambda: collections.deque(maxlen=LATEST)
+    )
+
+    def add(self, labels: ClassIds, predictions: ClassIds) -> None:
+        """Add a step."""
+        found = labels[labels == predictions]
+        self._latest.append((_count(labels), _count(found)))
+
+    def unpredicted(self) -> tuple[int, int, int] | None:
+        """Return the rarest class that is hardly ever predicted, its number of places, and that of all; None if none.
+
+        Only a class that few places have is one that weights would help.
+        """
+        if len(self._latest) < LATEST:
+            return None
+        of_class = sum((labels for labels, _ in self._latest), collections.Counter[int]())
+        found = sum((right for _, right in self._latest), collections.Counter[int]())
+        total = of_class.total()
+        for label, number in reversed(of_class.most_common()):
+            if ENOUGH <= number < RARE * total and found[label] < HARDLY * number:
+                return label, number, total
+        return None
+
+
+def _count(ids: ClassIds) -> collections.Counter[int]:
+    labels, numbers = np.unique(ids, return_counts=True)
+    return collections.Counter(dict(zip(labels.tolist(), numbers.tolist(), strict=True)))
 
 
 def _is_per_sample(view: StepView, name: str) -> bool:
@@ -80,7 +133,8 @@ class ClassImbalance(BuiltinRule):
         argmax: Whether to take the arg-max over the last axis of predictions first; False when not given.
         per_sample: Whether to skip labels of which a sample has several at any step, such as words of a text, pixels of
             an image or lists of tags, and those of more than 30 classes, such as the next character of a text, which
-            are naturally unbalanced; False when not given.
+            are naturally unbalanced; False when not given. When the job has ended, the rule still fires for a class of
+            pixels that has less than a twentieth of them, and that the latest 40 training steps hardly ever predicted.
         unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
             that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
@@ -107,6 +161,8 @@ class ClassImbalance(BuiltinRule):
         self._wrong: collections.Counter[int] = collections.Counter()
         self._weighed: set[str] = set()
         self._several: set[str] = set()
+        self._places: dict[str, _PlacesOfClasses] = {}
+        self._pending: dict[str, tuple[StepView, Issue]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         labels, predictions = (
@@ -125,7 +181,10 @@ class ClassImbalance(BuiltinRule):
         names = view.selected(self._labels)
         if self.parameters["per_sample"]:
             self._several |= {name for name in names if not _is_per_sample(view, name)}
+            of_places = [name for name in names if name in self._several]
             names = [name for name in names if name not in self._several]
+            if of_places and not names:
+                return self._evaluate_places(view, of_places)
         if self.parameters["unless_weighed"]:
             self._weighed |= {name for name in names if is_weighed(view, name)}
             names = [name for name in names if name not in self._weighed]
@@ -139,6 +198,37 @@ class ClassImbalance(BuiltinRule):
         if self.parameters["per_sample"] and len(self._counts) > MOST_CLASSES:
             return None
         return self._evaluate_balance(view, names) or self._evaluate_predictions(view, names)
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issues of the last steps, if no more steps will follow."""
+        return [self._pending.pop(name)[1] for name, (view, _) in list(self._pending.items()) if is_final(view, name)]
+
+    def _evaluate_places(self, view: StepView, names: list[str]) -> list[Issue] | None:
+        """Return an issue if the job has ended and a rare class of pixels is hardly ever predicted; None if unknown."""
+        found: list[Issue] = []
+        losses = [loss for loss in observed_losses(view) if loss.targets_name in names and loss.targets.ndim > 2]
+        for loss in losses if is_training(view) else ():
+            if loss.num_classes is None or (self.parameters["unless_weighed"] and is_weighed(view, loss.targets_name)):
+                continue
+            places = self._places.setdefault(loss.targets_name, _PlacesOfClasses())
+            places.add(loss.targets.reshape(-1).astype(np.int64), np.argmax(loss.scores, axis=1).reshape(-1))
+            self._pending.pop(loss.targets_name, None)
+            unpredicted = places.unpredicted()
+            if unpredicted is not None:
+                issue = self._issue_of_places(view, loss, *unpredicted)
+                if is_final(view, loss.targets_name):
+                    found.append(issue)
+                else:
+                    self._pending[loss.targets_name] = (view, issue)
+        return found if losses else None
+
+    def _issue_of_places(self, view: StepView, loss: LossObservation, label: int, number: int, total: int) -> Issue:
+        text = (
+            f"Class {label} is hardly ever predicted where it is right: it has {number / total:.2%} of the places of "
+            f"{loss.targets_name!r}, and the loss counts all places alike."
+        )
+        tensors = [loss.targets_name, loss.answers_name]
+        return self.found(view, text, tensors=tensors, value=total / number, threshold=1 / RARE)
 
     def _count(self, labels: ClassIds, predictions: ClassIds | None) -> None:
         ids = labels.tolist()
