@@ -74,6 +74,18 @@ def _is_of_one_sample(view: StepView, step: int) -> bool:
     return bool(values) and all(value is not None and value.ndim > 0 and len(value) == 1 for value in values)
 
 
+def key_of_loss(view: StepView, name: str) -> str:
+    """Return the name of a loss, with the gradients that come with it where several losses share the name.
+
+    Numbers on which a script calls ``backward`` are named alike, as those of a generator and a discriminator in turn.
+    """
+    return f"{name} {view.of_names(_gradients_among)}" if _STARTED.fullmatch(name) else name
+
+
+def _gradients_among(trial: Trial, names: tuple[str, ...]) -> int:
+    return hash(tuple(filter(naming_scheme_of(trial).is_gradient, names)))
+
+
 def gradient_in(view: StepView, parameter: str) -> str | None:
     """Return the name of a parameter's gradient; None if it was not saved at the step."""
     return view.of_names(_gradient_of, parameter)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
-from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_values, mean_loss
+from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
 from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
@@ -148,9 +148,10 @@ class EvaluationMismatch(BuiltinRule):
     """Evaluation data differ from training data: they are preprocessed differently, or have other labels.
 
     Checks inputs of the model and losses, at TRAIN and EVAL steps. The rule fires if more than a tenth of the input
-    features differ between training and evaluation, once 64 samples of both were saved. A feature differs if its means
-    are more than `max_shift` standard deviations apart, or if its standard deviations differ by more than a factor of
-    four, each beyond the error of sampling. A factor of three suffices if nearly all features differ in the same way.
+    features differ between training and evaluation, at the end of a round of evaluation, if 64 samples of both were
+    saved. A feature differs if its means are more than `max_shift` standard deviations apart, or if its standard
+    deviations differ by more than a factor of four, each beyond the error of sampling. A factor of three suffices if
+    nearly all features differ in the same way.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
@@ -204,6 +205,7 @@ class EvaluationMismatch(BuiltinRule):
         self._is_off: set[str] = set()
         self._rounds_off: collections.Counter[str] = collections.Counter()
         self._round_before: dict[str, float] = {}
+        self._evaluated: tuple[StepView, list[str]] | None = None
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (
@@ -221,7 +223,7 @@ class EvaluationMismatch(BuiltinRule):
         if view.mode is ModeKeys.TRAIN:
             for loss in self._evaluation:
                 self._medians.pop((loss, ModeKeys.EVAL), None)
-            found = self._evaluate_round(view)
+            found = self._evaluate_inputs_of_round() or self._evaluate_round(view)
             self._evaluation.clear()
             self._observe_errors(view)
             for loss, value in loss_values(view, LOSSES).items():
@@ -229,11 +231,26 @@ class EvaluationMismatch(BuiltinRule):
                 self._training.setdefault(loss, collections.deque(maxlen=2 * RECENT)).append(value)
             return found
         self._observe_errors(view)
-        by_inputs = self._evaluate_inputs(view, names)
+        self._evaluated = (view, names) if names else self._evaluated
+        by_inputs = self._evaluate_inputs_of_round() if any(is_final(view, name) for name in names) else None
         if by_inputs:
             return by_inputs
         by_losses = self._evaluate_losses(view)
         return by_inputs if by_losses is None else by_losses
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issues of the last round, if no more steps will follow."""
+        view, names = self._evaluated or (None, [])
+        has_ended = view is not None and any(is_final(view, name) for name in names)
+        return (self._evaluate_inputs_of_round() or []) if has_ended else []
+
+    def _evaluate_inputs_of_round(self) -> list[Issue] | None:
+        """Return an issue at the last step of a round whose inputs differ; None if there is none to evaluate.
+
+        The round must be over, because its samples may come in an order.
+        """
+        evaluated, self._evaluated = self._evaluated, None
+        return None if evaluated is None else self._evaluate_inputs(*evaluated)
 
     def _evaluate_round(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a finished round of evaluation reflects nothing learnt since the first.

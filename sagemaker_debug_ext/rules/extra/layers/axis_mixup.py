@@ -44,6 +44,16 @@ def is_transposed_by_reshape(made: Array, taken: Array) -> bool:
     return _has_same_numbers(made, taken)
 
 
+def is_flattened_across_samples(made: Array, rows: Array) -> bool:
+    """Return whether what has the samples along its second axis was flattened to rows, without moving that axis first.
+
+    So does a view of the last states of a recurrent layer, of shape (layers and directions, samples, units).
+    """
+    if made.ndim != 3 or rows.ndim != 2 or made.size != rows.size or made.shape[0] == 1:
+        return False
+    return made.shape[0] != made.shape[1] == len(rows) > 1 and _has_same_numbers(made, rows)
+
+
 def is_flattened_across_classes(made: Array, rows: Array) -> bool:
     """Return whether scores of shape (N, classes, …) were flattened to rows of classes without moving that axis."""
     if rows.ndim != 2 or made.ndim < 3 or made.size != rows.size or _long_axes(made.shape) == _long_axes(rows.shape):
@@ -99,6 +109,8 @@ class AxisMixup(FirstStepsRule):
 
     - the input of a layer has the axes of another layer's output, or of the model's input, in another order, but the
       same numbers in the same order: it was reshaped, not transposed. The places of pictures may have become one axis;
+    - the input of a layer is what another has put out for samples along the second axis, as the last states of a
+      recurrent layer, flattened to rows of samples without that axis being moved to the front;
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
       an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). Hooks for PyTorch
@@ -162,6 +174,9 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
         else:
             source = next((other for other in sources if is_transposed_by_reshape(made[other], value)), None)
             way = "reshaped, which does not transpose it"
+            if source is None:
+                source = next((other for other in sources if is_flattened_across_samples(made[other], value)), None)
+                way = "flattened to rows of samples, which are along its second axis"
         if source is not None:
             yield name, f"{MIXED}{name!r} of shape {value.shape} is {source!r} of shape {made[source].shape}, {way}."
 

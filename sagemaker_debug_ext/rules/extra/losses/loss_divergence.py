@@ -16,6 +16,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,
     is_training,
+    key_of_loss,
     loss_at,
     loss_selection,
 )
@@ -36,7 +37,8 @@ class LossDivergence(TensorRule):
     targets, whose losses differ much by chance, it is the largest of the three. The loss must be saved from the first
     step on. Where a script goes on to train another model, the next value is the first one.
 
-    Of several losses without a total, such as those of a generator and a discriminator, none fires while another falls.
+    Numbers on which the script calls ``backward`` are compared with those that come with the same gradients. Of several
+    losses without a total, such as those of a generator and a discriminator, none fires while another falls.
     Neither does a loss beside targets that grow while the model is trained, like the returns of an agent that learns to
     act.
 
@@ -76,16 +78,17 @@ class LossDivergence(TensorRule):
         loss = loss_at(view, name)
         if loss is None or not math.isfinite(loss):
             return None
-        beginning = self._first.setdefault(name, [])
+        key = key_of_loss(view, name)
+        beginning = self._first.setdefault(key, [])
         if len(beginning) < NUM_FIRST:
             beginning.append(loss)
         else:
-            self._recent.add(name, loss)
-        if not self._recent.is_full(name) or min(beginning) <= 0:
+            self._recent.add(key, loss)
+        if not self._recent.is_full(key) or min(beginning) <= 0:
             return None
         usual = min(statistics.fmean(beginning), MAX_LUCK * beginning[0])
         first = max(beginning) if is_of_few(view, name) else usual
-        recent = self._recent.of(name)
+        recent = self._recent.of(key)
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"

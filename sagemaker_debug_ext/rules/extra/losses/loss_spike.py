@@ -14,6 +14,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,
     is_training,
+    key_of_loss,
     learns_by_acting,
     loss_at,
     loss_selection,
@@ -75,12 +76,13 @@ class LossSpike(TensorRule):
         loss = loss_at(view, name) if is_training(view) and not is_part_of_total(view, name) else None
         if loss is None:
             return None
-        recent, factor = self._recent.of(name), self.parameters["factor"]
-        is_full = self._recent.is_full(name)
-        self._recent.add(name, loss)
+        key = key_of_loss(view, name)
+        recent, factor = self._recent.of(key), self.parameters["factor"]
+        is_full = self._recent.is_full(key)
+        self._recent.add(key, loss)
         if not math.isfinite(loss):
             return Measurement(math.inf, fires=True, threshold=factor, severity=math.inf, text=f"{loss} now")
-        first = self._first.setdefault(name, loss)
+        first = self._first.setdefault(key, loss)
         if not is_full:
             return None
         usual = statistics.median(recent)
@@ -89,8 +91,8 @@ class LossSpike(TensorRule):
         # a loss near 0 may rise tenfold by chance, so jumps are also compared with the first loss
         jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
         jumps = jumps and not is_of_few(view, name) and not self._learns_by_acting(view)
-        self._num_jumps[name] += jumps
-        fires = jumps and self._num_jumps[name] >= self.parameters["patience"]
+        self._num_jumps[key] += jumps
+        fires = jumps and self._num_jumps[key] >= self.parameters["patience"]
         return Measurement(
             times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}"
         )

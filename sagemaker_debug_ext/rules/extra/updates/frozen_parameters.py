@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -135,10 +136,12 @@ class FrozenParameters(TensorRule):
 
     Checks the collections ``weights`` and ``biases``, and other tensors whose gradients were saved or that an optimizer
     is to train, such as position embeddings. It does so at TRAIN steps, or at all steps if the trial has no TRAIN
-    steps. If gradients were saved, steps without any do not count, because no backward pass came at them. They do if an
-    optimizer has the parameter, and no gradient ever reaches it, as where what a generator makes is detached from it.
-    Hooks for PyTorch record what optimizers have. The rule then fires when the job has ended, because until then the
-    values may be replaced, as those of a target network are.
+    steps. If gradients were saved, steps without any do not count, because no backward pass came at them. There are two
+    exceptions. One is a parameter whose gradient came at a step of another model in between, as that of a generator
+    comes at those of the discriminator. The other is a parameter that an optimizer has and that no gradient ever
+    reaches, as where what a generator makes is detached from it. Hooks for PyTorch record what optimizers have. The
+    rule then fires when the job has ended, because until then the values may be replaced, as those of a target network
+    are.
 
     The rule fires if a parameter has exactly the same value at `patience_running` consecutive saved steps after the
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
@@ -224,6 +227,9 @@ class FrozenParameters(TensorRule):
         if not is_frozen:
             self._have_moved.add(name)
             length, reason = self._streaks.observe(name, False), ""
+        elif self._has_gradient_since(view, name, previous.step):
+            length, reason = self._streaks.observe(name, True), HAS_GRADIENT
+            self._reasons[name] = reason
         elif self._is_without_backward(view):
             is_cut_off = self._is_cut_off(view, name)
             length = self._streaks.observe(name, True) if is_cut_off else self._streaks.length(name)
@@ -247,6 +253,21 @@ class FrozenParameters(TensorRule):
             return False
         self._have_come = self._have_come or view.once(_have_gradients_come)
         return self._have_come
+
+    @staticmethod
+    def _has_gradient_since(view: StepView, name: str, previous: int) -> bool:
+        """Return whether a gradient came only at steps of other models since a step, as that of a generator does."""
+        if gradient_in(view, name) is not None or view.step_in(train_or_all(view)) is None:
+            return False
+        first = view.trial.global_step(train_or_all(view), previous)
+        for gradient in naming_scheme_of(view.trial).gradient_names(name):
+            if view.trial.has_tensor(gradient):
+                steps = view.trial.tensor(gradient).steps()
+                after = steps[bisect.bisect_right(steps, first) :][:1]
+                if after and after[0] < view.step:
+                    found = view.earlier_value(gradient, after[0])
+                    return found is not None and any_non_zero(found)
+        return False
 
     def _is_cut_off(self, view: StepView, name: str) -> bool:
         """Return whether an optimizer is to train a parameter that has no gradient at any step so far."""
