@@ -12,7 +12,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import reaches_layer_unchanged
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
-from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, StreakCounter
+from sagemaker_debug_ext.rules.inference.training import LOSSES, DeferredMeasurements, StreakCounter, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
@@ -89,12 +89,17 @@ def are_numbers(view: StepView, targets: str) -> bool:
 
 
 def comes_near(view: StepView, targets: str, limit: float) -> bool:
-    """Return whether saved predictions differ from their targets by at most a limit, or are not finite."""
+    """Return whether saved predictions differ from their targets by at most a limit."""
     for loss in observed_losses(view):
         if loss.targets_name == targets and loss.scores.shape == loss.targets.shape:
             apart = to_float64(loss.scores) - to_float64(loss.targets)
-            return not float(np.sqrt(np.mean(np.square(apart)))) > limit  # also where it is not a number
+            return float(np.sqrt(np.mean(np.square(apart)))) <= limit
     return False
+
+
+def is_spoilt(view: StepView) -> bool:
+    """Return whether a loss is not finite, so that it says nothing of predictions."""
+    return not all(map(math.isfinite, loss_values(view, LOSSES).values()))
 
 
 class InputScale(TensorRule):
@@ -109,9 +114,9 @@ class InputScale(TensorRule):
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
-    because the model then already knows their location, or if predictions are not finite. While the job runs, targets
-    must be too large at 25 consecutive saved steps, because a fast model learns them in fewer. If the same whole number
-    alone makes targets too large at all of these steps, the message states that it marks missing targets.
+    because the model then already knows their location, or if a loss is not finite. While the job runs, targets must be
+    too large at 25 consecutive saved steps, because a fast model learns them in fewer. If the same whole number alone
+    makes targets too large at all of these steps, the message states that it marks missing targets.
 
     Embeddings of Keras take numbers of any type. The rule fires if one gets fractions, which it cuts to indices, so
     that most scaled inputs become index 0. The program record tells which layers are embeddings.
@@ -167,7 +172,7 @@ class InputScale(TensorRule):
         is_small = largest is not None and largest < low
         is_beyond = scale > high or is_small
         if is_beyond and is_target:
-            is_beyond = are_numbers(view, name) and not comes_near(view, name, high)
+            is_beyond = are_numbers(view, name) and not (comes_near(view, name, high) or view.once(is_spoilt))
         elif is_beyond:
             is_beyond = reaches_layer_unchanged(view, name)
         length = self._streaks.observe(name, is_beyond)

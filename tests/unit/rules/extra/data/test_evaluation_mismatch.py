@@ -170,3 +170,23 @@ def test_what_is_seldom_may_be_missing_in_a_small_evaluation(run_rule, share, fi
     steps = {(TRAIN, step): {"Net_input_0": np.eye(12)[rng.choice(12, size=500, p=often)]} for step in range(20)}
     steps[EVAL, 0] = {"Net_input_0": np.eye(12)[rng.integers(0, 8, size=200)]}
     assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize(("factor", "num_scaled", "fires"), [(3.5, 6, True), (2.5, 6, False), (3.5, 5, False)])
+def test_features_that_are_all_scaled_in_the_same_way_need_less(run_rule, factor, num_scaled, fires):
+    """One of both sets is then not scaled; features that differ for other reasons differ in both ways."""
+    scales = np.full(6, 1 / factor)
+    scales[:num_scaled] = factor
+    assert bool(run_rule("EvaluationMismatch", trained_and_evaluated(lambda x: x * scales))) == fires
+
+
+@pytest.mark.parametrize("order", [np.sort, lambda rows, axis: rows], ids=["sorted", "as they come"])
+def test_a_round_of_evaluation_may_come_in_an_order(run_rule, order):
+    """Only when it is over, its inputs can be compared with those of training."""
+    rng = np.random.default_rng(0)
+    steps = {(TRAIN, step): {"Net_input_0": rng.normal(size=(32, 6)), "loss": 1.0} for step in range(12)}
+    rows = order(rng.normal(size=(400, 6)), axis=0)
+    for step in range(4):
+        steps[EVAL, step] = {"Net_input_0": rows[100 * step : 100 * (step + 1)], "loss": 1.0}
+    steps[TRAIN, 12] = {"Net_input_0": rng.normal(size=(32, 6)), "loss": 1.0}
+    assert run_rule("EvaluationMismatch", steps) == []

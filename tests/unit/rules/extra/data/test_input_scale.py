@@ -148,3 +148,20 @@ def test_embeddings_need_whole_numbers(make_trial, run_rule, monkeypatch, number
     assert [issue.tensors for issue in issues] == ([("words/inputs",)] if fires else [])
     assert not fires or issues[0].message.endswith("an embedding takes indices, and cuts numbers such as 0.37 to 0.")
     assert not fires or first_cause(issues) == "inputs"
+
+
+@pytest.mark.parametrize(("num_large", "then", "fires"), [(20, 5, False), (25, 5, True), (20, 0, True)])
+def test_large_targets_may_be_learnt_within_some_steps(run_rule, num_large, then, fires):
+    """Unless the job ends before they are."""
+    targets = np.linspace(280, 300, 8)[:, None]
+    predictions = [0.0] * num_large + [285.0] * then
+    steps = steps_of(loss_tensors(np.full((8, 1), value), targets, name="MSELoss") for value in predictions)
+    assert bool(run_rule("InputScale", steps)) == fires
+
+
+def test_large_targets_are_nothing_new_where_the_loss_is_not_finite(run_rule):
+    """What made it so is the fault."""
+    targets = np.linspace(280, 300, 8)[:, None]
+    losses = [9.0] * 2 + [np.nan] * 30
+    steps = steps_of(loss_tensors(np.zeros((8, 1)), targets, loss, name="MSELoss") for loss in losses)
+    assert run_rule("InputScale", steps) == []

@@ -94,3 +94,26 @@ def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fir
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
     issues = run_rule("TokenShift", steps_of(1, **further))
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
+
+
+CAUSAL = np.triu(np.full((NUM_PLACES, NUM_PLACES), -np.inf), 1)
+
+
+@pytest.mark.parametrize(
+    ("mask", "fires"),
+    [
+        (CAUSAL, True),
+        (CAUSAL != 0, True),
+        (np.zeros((NUM_PLACES, NUM_PLACES)), False),
+        (CAUSAL.T, False),
+        (None, False),
+    ],
+    ids=["infinity", "booleans", "hides nothing", "hides earlier ones", "none"],
+)
+def test_tokens_that_are_to_be_repeated_fire_where_later_ones_are_hidden(run_rule, monkeypatch, mask, fires):
+    """Without a mask, a model may be meant to give back what it reads."""
+    layer = LayerRecord(name="attention", type="MultiheadAttention", batch_axis=0)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
+    further = ATTENDS if mask is None else {**ATTENDS, "attention_input_3": mask}
+    issues = run_rule("TokenShift", steps_of(0, **further))
+    assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])

@@ -124,3 +124,48 @@ def test_a_mixup_at_a_single_step_does_not_fire(run_rule):
     reshaped = steps_of(lambda x: {"Net_input_0": x, "lstm_input_0": x.reshape(NUM_TIMES, NUM_SAMPLES, -1)}, 1)
     sound = steps_of(lambda x: {"Net_input_0": x, "lstm_input_0": x.transpose(1, 0, 2)})
     assert run_rule("AxisMixup", {**sound, **reshaped}) == []
+
+
+WINDOWS = np.stack([np.sin(np.arange(20) / 3 + begin) for begin in np.random.default_rng(0).uniform(0, 60, 150)])
+
+
+@pytest.mark.parametrize(
+    ("taken", "axis", "fires"),
+    [
+        (WINDOWS.reshape(20, 150, 1), 1, True),
+        (WINDOWS.T.reshape(20, 150, 1), 1, False),
+        (WINDOWS.T.reshape(150, 20, 1), 0, True),
+        (WINDOWS.reshape(150, 20, 1), 0, False),
+        (np.random.default_rng(0).normal(size=(20, 150, 1)), 1, False),
+        (np.sort(np.random.default_rng(0).normal(size=(150, 20, 1)), axis=0), 0, False),
+        (np.ones((20, 150, 1)), 1, False),
+    ],
+    ids=["viewed", "transposed", "viewed back", "as they are", "noise", "sorted samples", "constant"],
+)
+def test_series_that_were_reshaped_fire(run_rule, monkeypatch, taken, axis, fires):
+    """Series change slowly along time, and samples have nothing to do with each other."""
+    layer = LayerRecord(name="lstm", type="LSTM", batch_axis=axis)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
+    steps = {(TRAIN, step): {"Net_input_0": taken, "lstm_input_0": taken} for step in range(3)}
+    issues = run_rule("AxisMixup", steps)
+    assert bool(issues) == fires
+    assert not fires or likely_causes(issues)[0].name == "axes"
+
+
+STATES = np.random.default_rng(0).normal(size=(2, 6, 4))
+
+
+@pytest.mark.parametrize(
+    ("rows", "fires"),
+    [
+        (STATES.reshape(6, 8), True),
+        (np.concatenate(list(STATES), axis=1), False),
+        (STATES.reshape(12, 4), False),
+        (STATES.reshape(2, 24), False),
+    ],
+    ids=["viewed", "concatenated", "rows of states", "flattened"],
+)
+def test_states_that_were_flattened_across_samples_fire(run_rule, rows, fires):
+    """States of a recurrent layer have the layers and directions first, and then the samples."""
+    steps = steps_of(lambda _: {"gru_output_0": np.zeros((6, 3)), "gru_output_1": STATES, "head_input_0": rows})
+    assert bool(run_rule("AxisMixup", steps)) == fires

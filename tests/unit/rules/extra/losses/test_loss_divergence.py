@@ -92,3 +92,12 @@ def test_the_loss_of_a_few_samples_may_begin_small_by_chance(run_rule, num_targe
     tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
     steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in [0.01, 0.5, 0.04, *[0.4] * 6])
     assert bool(run_rule("LossDivergence", steps)) == fires
+
+
+def test_losses_of_models_in_turn_are_told_apart_by_their_gradients(run_rule):
+    """Numbers on which a script calls ``backward`` all have the same name, as those of a generator."""
+    first = [{"loss_output_0": 1.0, "gradient/D": np.ones(1)}] * 4
+    later = [{"loss_output_0": 1.0, "gradient/D": np.ones(1)}, {"loss_output_0": 20.0, "gradient/G": np.ones(1)}] * 12
+    assert run_rule("LossDivergence", steps_of(first + later)) == []
+    assert run_rule("LossDivergence", steps_of(first + [{**later[1], **first[0], "loss_output_0": 20.0}] * 12)) == []
+    assert run_rule("LossDivergence", steps_of(first + [{**first[0], "loss_output_0": 20.0}] * 12))

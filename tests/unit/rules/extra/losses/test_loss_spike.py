@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import fired_at, loss_tensors, steps_of, steps_with
+from support.rule_trials import EVAL, TRAIN, fired_at, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("peak", "fires"), [(5.1, True), (4.9, False), (np.inf, True), (np.nan, True)])
@@ -35,3 +35,23 @@ def test_the_loss_of_a_few_samples_is_that_of_the_hardest(run_rule, num_targets,
     losses = [1.0, *[0.03] * 25, 2.0, 2.0, 0.03]
     steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in losses)
     assert bool(run_rule("LossSpike", steps, factor=10, patience=2)) == fires
+
+
+@pytest.mark.parametrize(
+    ("num_answers", "num_samples", "fires"), [(5, 1, False), (4, 1, True), (5, 2, True), (0, 1, True)]
+)
+def test_the_loss_of_an_agent_jumps_as_it_comes_to_something_new(run_rule, num_answers, num_samples, fires):
+    """An agent answers for single samples before it is trained."""
+    steps = {(EVAL, step): {"Net_input_0": np.zeros((num_samples, 3))} for step in range(num_answers)}
+    losses = [1.0] * 25 + [9.0, 1.0]
+    steps |= {(TRAIN, step): {"Net_input_0": np.zeros((8, 3)), "loss": loss} for step, loss in enumerate(losses)}
+    assert bool(run_rule("LossSpike", steps)) == fires
+
+
+@pytest.mark.parametrize("name", ["loss_output_0", "MSELoss_output_0"])
+def test_losses_of_models_in_turn_are_told_apart_by_their_gradients(run_rule, name):
+    """Numbers on which a script calls ``backward`` all have the same name."""
+    steps = []
+    for _ in range(30):
+        steps += [{name: 1.0, "gradient/D": np.ones(1)}] * 11 + [{name: 20.0, "gradient/G": np.ones(1)}]
+    assert bool(run_rule("LossSpike", steps_of(steps))) == (name != "loss_output_0")

@@ -303,3 +303,19 @@ def test_parameters_with_names_of_their_own_are_known_from_the_optimizer(run_rul
     issues = run_rule("FrozenParameters", steps)
     assert {issue.tensors for issue in issues} == ({("fc.core",)} if is_trained else set())
     assert not issues or (first_cause(issues) == "parameters not trained" and NO_GRADIENT in issues[0].message)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "moves", "fires"), [(1.0, False, True), (1.0, True, False), (0.0, False, False), (None, False, False)]
+)
+def test_a_generator_that_is_never_updated_fires(run_rule, gradient, moves, fires):
+    """Its gradient comes at steps of the discriminator; a model without one is only asked."""
+    steps = {}
+    for step in range(0, 40, 2):
+        steps[TRAIN, step] = {"G_weight": np.full((4, 4), float(step) if moves else 1.0)}
+        of_discriminator = {"D_weight": np.full((4, 4), float(step)), "gradient/D_weight": np.ones((4, 4))}
+        of_generator = {} if gradient is None else {"gradient/G_weight": np.full((4, 4), gradient)}
+        steps[TRAIN, step + 1] = {**of_discriminator, **of_generator}
+    issues = run_rule("FrozenParameters", steps)
+    assert bool(issues) is fires
+    assert not fires or (issues[0].tensors == ("G_weight",) and first_cause(issues) == "parameters not trained")
