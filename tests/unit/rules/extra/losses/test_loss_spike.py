@@ -51,7 +51,7 @@ def test_the_loss_of_an_agent_jumps_as_it_comes_to_something_new(run_rule, num_a
 @pytest.mark.parametrize("name", ["loss_output_0", "MSELoss_output_0"])
 def test_losses_of_models_in_turn_are_told_apart_by_their_gradients(run_rule, name):
     """Numbers on which a script calls ``backward`` all have the same name."""
-    steps = []
+    steps = [{name: 20.0, "gradient/G": np.ones(1)}]  # of another model, after which the rule begins anew
     for _ in range(30):
         steps += [{name: 1.0, "gradient/D": np.ones(1)}] * 11 + [{name: 20.0, "gradient/G": np.ones(1)}]
     assert bool(run_rule("LossSpike", steps_of(steps))) == (name != "loss_output_0")
