@@ -30,6 +30,7 @@ from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, VARIED, WAS_FLAT
+from sagemaker_debug_ext.rules.extra.losses.loss_divergence import IN_ORDER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FAR_FROM_MEAN, FROM_NEW_DATA, OF_COPIES
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
@@ -166,6 +167,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("WeightUpdateRatio", "learning rate too high", text="above the limit"),
     Sign("WeightUpdateRatio", "learning rate too low", text="below the limit"),
     Sign("LearningRateTooLow", "learning rate too low"),
+    Sign("LossDivergence", "sampling", text=IN_ORDER),
     Sign("LossDivergence", "learning rate too high"),
     Sign("FrozenParameters", "parameters not trained"),
     Sign("UnchangedTensor", "parameters not trained"),

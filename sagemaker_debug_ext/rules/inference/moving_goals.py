@@ -1,4 +1,4 @@
-"""Losses that need not fall, because what they aim at moves: `AdversarialLosses`, `MovingTargets`."""
+"""Losses that need not fall, because what they aim at moves: `AdversarialLosses`, `MovingTargets`, `TargetOrder`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ OWN_LOSS: Final = "loss"
 """Stem of the names of the numbers on which scripts call ``backward``, if no single loss function returns them."""
 NUM_COMPARED: Final = 10
 """Number of first steps, and of latest ones, whose targets are compared."""
+FEWEST_BATCHES: Final = 8
+FEWEST_IN_BATCH: Final = 4
+MOST_BATCHES: Final = 200
+"""Number of first batches that are compared."""
+ORDERED: Final = 6.0
+"""Ratio to the variance of the means of batches by chance above which targets come in an order; by chance it is 1."""
 FACTOR_MOVED: Final = 2.0
 """Ratio of the mean squares of targets above which they have moved."""
 
@@ -63,6 +69,32 @@ class AdversarialLosses:
     def _has(self, stem: str) -> bool:
         takes_turns = stem not in self._mixed and len(self._only.get(stem, ())) > 1
         return takes_turns or self._is_game.get(stem, False)
+
+
+class TargetOrder:
+    """Detects numbers to predict that come in an order, so that batches differ from each other more than by chance."""
+
+    def __init__(self) -> None:
+        self._batches = collections.defaultdict[str, list[tuple[int, float, float]]](list)
+
+    def observe(self, view: StepView) -> None:
+        """Observe a training step."""
+        for loss in observed_losses(view):
+            known = self._batches[loss.targets_name]
+            if len(known) < MOST_BATCHES and len(loss.targets) >= FEWEST_IN_BATCH and loss.targets.dtype.kind in "fV":
+                values = to_float64(loss.targets).reshape(len(loss.targets), -1).mean(axis=1)
+                known.append((len(values), float(values.mean()), float(values.var())))
+
+    def is_there(self) -> bool:
+        """Return whether any targets come in an order: the means of batches differ far more than by chance."""
+        return any(_orderliness(known) > ORDERED for known in self._batches.values() if len(known) >= FEWEST_BATCHES)
+
+
+def _orderliness(batches: list[tuple[int, float, float]]) -> float:
+    """Return the variance of the means of batches, in units of that of means of as many samples drawn at random."""
+    sizes, means, variances = (np.array(column, np.float64) for column in zip(*batches, strict=True))
+    by_chance = float(np.mean(variances)) / float(np.mean(sizes))
+    return float(np.var(means)) / by_chance if by_chance > 0 else 0.0
 
 
 class MovingTargets:

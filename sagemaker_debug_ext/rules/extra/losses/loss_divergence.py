@@ -11,7 +11,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, desc
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
 from sagemaker_debug_ext.rules.inference.losses import is_of_few
-from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
+from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets, TargetOrder
 from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,
@@ -23,6 +23,8 @@ from sagemaker_debug_ext.rules.inference.training import (
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 NUM_FIRST: Final = 3
+IN_ORDER: Final = ", while the targets come in an order, so that each batch is of another kind than those before"
+"""Message part on samples that are not shuffled."""
 MAX_LUCK: Final = 3
 """Factor by which the very first loss may be too small by chance."""
 
@@ -40,7 +42,8 @@ class LossDivergence(TensorRule):
     Numbers on which the script calls ``backward`` are compared with those that come with the same gradients. Of several
     losses without a total, such as those of a generator and a discriminator, none fires while another falls.
     Neither does a loss beside targets that grow while the model is trained, like the returns of an agent that learns to
-    act.
+    act. If the means of numeric targets differ from batch to batch far more than by chance, the message says that they
+    come in an order.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -66,6 +69,7 @@ class LossDivergence(TensorRule):
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
         self._moving = MovingTargets()
+        self._order = TargetOrder()
         self._course = LossCourse(self.selection, self.parameters["window"])
         self._first: dict[str, list[float]] = {}
 
@@ -75,6 +79,7 @@ class LossDivergence(TensorRule):
             return None
         self._course.observe(view)
         self._moving.observe(view)
+        self._order.observe(view)
         loss = loss_at(view, name)
         if loss is None or not math.isfinite(loss):
             return None
@@ -93,6 +98,8 @@ class LossDivergence(TensorRule):
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"
         fires = times > factor and not self._moving.are_there() and not self._course.another_falls(name)
+        if fires and self._order.is_there():
+            text += IN_ORDER
         return Measurement(times, fires=fires, threshold=factor, severity=times, text=text)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:

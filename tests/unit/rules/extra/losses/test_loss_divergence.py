@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import GLOBAL, fired_at, loss_tensors, steps_of, steps_with
+from support.rule_trials import GLOBAL, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
@@ -101,3 +101,16 @@ def test_losses_of_models_in_turn_are_told_apart_by_their_gradients(run_rule):
     assert run_rule("LossDivergence", steps_of(first + later)) == []
     assert run_rule("LossDivergence", steps_of(first + [{**later[1], **first[0], "loss_output_0": 20.0}] * 12)) == []
     assert run_rule("LossDivergence", steps_of(first + [{**first[0], "loss_output_0": 20.0}] * 12))
+
+
+@pytest.mark.parametrize(("is_sorted", "cause"), [(True, "sampling"), (False, "learning rate too high")])
+def test_a_loss_that_rises_with_sorted_targets_is_due_to_their_order(run_rule, is_sorted, cause):
+    """Each batch is then of another kind than those before."""
+    targets = np.random.default_rng(0).normal(size=160)
+    targets = (np.sort(targets) if is_sorted else targets).reshape(16, 10)
+    steps = steps_of(
+        loss_tensors(np.zeros(10), batch, 1.0 + (number > 7) * 9, name="MSELoss")
+        for number, batch in enumerate(targets)
+    )
+    issues = run_rule("LossDivergence", steps)
+    assert first_cause(issues) == cause
