@@ -1106,12 +1106,6 @@ BLIND_TENTH: Final = [
         "torch_mouth_frames", "own program, after GitHub PrashanthaTP/wav2mov#3", "pytorch", ("parameters not trained",)
     ),
     Pair("torch_sentence_vae", "own program, after GitHub timbmg/Sentence-VAE#15", "pytorch", ("axes",)),
-    Pair(
-        "keras_stream_average",
-        "own program, after a question on StackOverflow about the proper shape of data for an LSTM",
-        "keras",
-        ("axes", "architecture"),
-    ),
     Pair("keras_digits_tower", "own program, after GitHub tensorflow/tensorflow#32864", "keras", ("wrong mode",)),
     Pair("keras_two_spirals", "own program, after GitHub keras-team/keras#16797", "keras", ("parameters not trained",)),
     Pair(
