@@ -34,6 +34,7 @@ FEWEST_SCALED: Final = 64
 _STARTED: Final = re.compile(r"loss_output_[0-9]+")
 """Names of the numbers on which scripts call ``backward``."""
 _TOTAL: Final = "loss"
+_GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
 _MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
 _FEW_ANSWERS: Final = 5
 """Number of single answers before any training that show an agent."""
@@ -58,20 +59,22 @@ def learns_by_acting(view: StepView) -> bool:
 
     So does an agent that learns from what it has done. What it is to learn changes all the time, and so does its loss.
     """
-    trial = view.trial
-    first = next((trial.global_step(ModeKeys.TRAIN, step) for step in trial.steps(mode=ModeKeys.TRAIN)[:1]), None)
-    for mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
-        steps = [trial.global_step(mode, step) for step in trial.steps(mode=mode)[:_FEW_ANSWERS]]
-        if len(steps) == _FEW_ANSWERS and first is not None and steps[-1] < first:
-            return all(_is_of_one_sample(view, step) for step in steps)
-    return False
+    steps = view.trial.steps()[:_FEW_ANSWERS]
+    return len(steps) == _FEW_ANSWERS and all(_is_answer(view, step) for step in steps)
 
 
-def _is_of_one_sample(view: StepView, step: int) -> bool:
-    """Return whether the model gets a single sample at an earlier step."""
-    names = view.views.selected(_MODEL_INPUTS, view.views.names_at(step))
-    values = [view.earlier_value(name, step) for name in names]
-    return bool(values) and all(value is not None and value.ndim > 0 and len(value) == 1 for value in values)
+def _is_answer(view: StepView, step: int) -> bool:
+    """Return whether the model only answers for a single sample at a step, with neither a loss nor a gradient."""
+    names = view.views.names_at(step)
+    if any(view.views.selected(selection, names) for selection in (LOSSES, _GRADIENTS)):
+        return False
+    values = [view.earlier_value(name, step) for name in view.views.selected(_MODEL_INPUTS, names)]
+    return bool(values) and all(value is not None and _is_sample(value) for value in values)
+
+
+def _is_sample(value: Array) -> bool:
+    """Return whether an input is one sample: a batch of one, or a vector without an axis of samples."""
+    return value.shape[:1] == (1,) or (value.ndim == 1 and value.dtype.kind in "fV")
 
 
 def key_of_loss(view: StepView, name: str) -> str:

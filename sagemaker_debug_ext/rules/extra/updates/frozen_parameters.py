@@ -259,7 +259,7 @@ class FrozenParameters(TensorRule):
         """Return whether a gradient came only at steps of other models since a step, as that of a generator does."""
         if gradient_in(view, name) is not None or view.step_in(train_or_all(view)) is None:
             return False
-        first = view.trial.global_step(train_or_all(view), previous)
+        first = view.trial.global_step(train_or_all(view), previous) or 0
         for gradient in naming_scheme_of(view.trial).gradient_names(name):
             if view.trial.has_tensor(gradient):
                 steps = view.trial.tensor(gradient).steps()

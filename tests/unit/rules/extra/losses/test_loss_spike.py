@@ -38,11 +38,20 @@ def test_the_loss_of_a_few_samples_is_that_of_the_hardest(run_rule, num_targets,
 
 
 @pytest.mark.parametrize(
-    ("num_answers", "num_samples", "fires"), [(5, 1, False), (4, 1, True), (5, 2, True), (0, 1, True)]
+    ("num_answers", "answer", "fires"),
+    [
+        (5, {"Net_input_0": np.zeros((1, 3))}, False),
+        (5, {"Net_input_0": np.zeros(3)}, False),
+        (5, {"Net_input_0": np.zeros(3, int)}, True),
+        (4, {"Net_input_0": np.zeros((1, 3))}, True),
+        (5, {"Net_input_0": np.zeros((2, 3))}, True),
+        (5, {"Net_input_0": np.zeros((1, 3)), "loss": 1.0}, True),
+        (0, {}, True),
+    ],
 )
-def test_the_loss_of_an_agent_jumps_as_it_comes_to_something_new(run_rule, num_answers, num_samples, fires):
-    """An agent answers for single samples before it is trained."""
-    steps = {(EVAL, step): {"Net_input_0": np.zeros((num_samples, 3))} for step in range(num_answers)}
+def test_the_loss_of_an_agent_jumps_as_it_comes_to_something_new(run_rule, num_answers, answer, fires):
+    """An agent answers for single samples before it is trained; what is trained on these is none."""
+    steps = {(EVAL, step): answer for step in range(num_answers)}
     losses = [1.0] * 25 + [9.0, 1.0]
     steps |= {(TRAIN, step): {"Net_input_0": np.zeros((8, 3)), "loss": loss} for step, loss in enumerate(losses)}
     assert bool(run_rule("LossSpike", steps)) == fires
