@@ -17,8 +17,8 @@ _AUTOMATIC: Final = re.compile(r"^(sequential|functional)(_\d+)?/")
 _HYPERPARAMETERS: Final = ("beta_1", "beta_2", "rho", "momentum")
 """Numbers of optimizers that were variables before Keras 3 and are still captured."""
 
-_OWN_ATTRIBUTES: Final = frozenset(vars(keras.layers.Layer()))
-"""Attributes that every layer has."""
+_OWN_ATTRIBUTES: Final = frozenset(vars(keras.layers.Layer(name="any")))
+"""Attributes that every layer has. Without a name, the layer would take one that Keras would give to another."""
 
 _RENAMED: Final = {"iteration": "iter"}
 

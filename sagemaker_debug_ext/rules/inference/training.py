@@ -68,7 +68,8 @@ def _is_answer(view: StepView, step: int) -> bool:
     names = view.views.names_at(step)
     if any(view.views.selected(selection, names) for selection in (LOSSES, _GRADIENTS)):
         return False
-    values = [view.earlier_value(name, step) for name in view.views.selected(_MODEL_INPUTS, names)]
+    inputs = view.views.selected(_MODEL_INPUTS, names)
+    values = [view.views.value(name, step, keeps=False) for name in inputs]
     return bool(values) and all(value is not None and _is_sample(value) for value in values)
 
 

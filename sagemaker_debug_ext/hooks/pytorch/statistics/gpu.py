@@ -80,13 +80,14 @@ class PartTables:
     """
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[torch.device, torch.dtype, int], tuple[list[tuple[int, int, int]], Tensor]] = {}
+        self._tables: dict[tuple[Any, ...], tuple[list[tuple[int, int, int]], Tensor]] = {}
 
     def find(self, tensors: Sequence[tuple[Tensor, int]], kernels: ModuleType) -> Tensor:
         """Return the list of the parts of tensors of one dtype and device, each given with its first row."""
         first = tensors[0][0]
         places = [(tensor.data_ptr(), tensor.numel(), row) for tensor, row in tensors]
-        key = first.device, first.dtype, len(tensors)
+        stream = torch.cuda.current_stream(first.device) if first.is_cuda else None  # others have not seen the transfer
+        key = first.device, stream, first.dtype, len(tensors)
         found = self._tables.get(key)
         if found is None or found[0] != places:
             table = kernels.list_parts([tensor for tensor, _ in tensors], [row for _, row in tensors])

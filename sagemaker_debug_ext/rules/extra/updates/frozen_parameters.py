@@ -265,7 +265,7 @@ class FrozenParameters(TensorRule):
                 steps = view.trial.tensor(gradient).steps()
                 after = steps[bisect.bisect_right(steps, first) :][:1]
                 if after and after[0] < view.step:
-                    found = view.earlier_value(gradient, after[0])
+                    found = view.views.value(gradient, after[0], keeps=False)
                     return found is not None and any_non_zero(found)
         return False
 
