@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import types
 
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext._imports import cuda_runtime
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.pytorch import buffer_pool
 from sagemaker_debug_ext.hooks.pytorch.statistics import gpu
@@ -180,6 +182,23 @@ def test_save_scalar_when_value_is_a_tensor_then_training_does_not_wait_for_it(m
     assert open_trial(hook).tensor("scalar/loss").value(0) == 0.5
     assert readers
     assert threading.main_thread() not in readers
+
+
+def test_wait_when_another_thread_may_record_a_graph_then_is_by_the_mode_of_this_thread(monkeypatch):
+    """CUDA refuses to wait otherwise, and spoils the graph; the mode of before comes back, whatever happens."""
+    mode, seen = ctypes.c_int(0), []
+
+    def exchange(given):
+        mode.value, given._obj.value = given._obj.value, mode.value
+
+    monkeypatch.setattr(cuda_runtime, "_find_exchange", lambda: exchange)
+    copy = buffer_pool.BufferPool(1 << 20).copy(torch.ones(3))
+    copy._arrival = types.SimpleNamespace(synchronize=lambda: seen.append(mode.value))
+    assert copy.to_array().tolist() == [1.0] * 3
+    assert (seen, mode.value) == ([1], 0)
+    with pytest.raises(RuntimeError, match="lost"), cuda_runtime.beside_recordings():
+        raise RuntimeError("the device is lost")
+    assert mode.value == 0
 
 
 class OnSecondDevice(torch.Tensor):

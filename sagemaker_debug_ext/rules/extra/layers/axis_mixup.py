@@ -203,11 +203,8 @@ def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tup
         if layer.batch_axis is None or value is None or value.ndim != 3 or value.dtype.kind not in "fV":
             continue
         if is_reshaped_series(value, layer.batch_axis):
-            right = (value.shape[1], value.shape[0], value.shape[2])
-            yield (
-                name,
-                f"{MIXED}{name!r} of shape {value.shape} holds series of shape {right}, reshaped, not transposed.",
-            )
+            way = f"holds series of shape {(value.shape[1], value.shape[0], value.shape[2])}, reshaped, not transposed"
+            yield name, f"{MIXED}{name!r} of shape {value.shape} {way}."
 
 
 def _is_of_samples(loss: LossObservation) -> bool:

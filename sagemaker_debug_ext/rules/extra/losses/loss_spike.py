@@ -69,7 +69,6 @@ class LossSpike(TensorRule):
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
         self._num_jumps: collections.Counter[str] = collections.Counter()
-        self._is_of_agent: bool | None = None
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the ratio of a loss to its usual value."""
@@ -90,17 +89,12 @@ class LossSpike(TensorRule):
         times = loss / usual if usual > 0 else 0.0
         # a loss near 0 may rise tenfold by chance, so jumps are also compared with the first loss
         jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
-        jumps = jumps and not is_of_few(view, name) and not self._learns_by_acting(view)
+        jumps = jumps and not is_of_few(view, name) and not learns_by_acting(view)
         self._num_jumps[key] += jumps
         fires = jumps and self._num_jumps[key] >= self.parameters["patience"]
         return Measurement(
             times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}"
         )
-
-    def _learns_by_acting(self, view: StepView) -> bool:
-        if self._is_of_agent is None:
-            self._is_of_agent = learns_by_acting(view)
-        return self._is_of_agent
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (

@@ -64,7 +64,6 @@ class GradientOutlier(TensorRule):
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
         self._aftermath = Aftermath()
-        self._is_of_agent: bool | None = None
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = TensorRequirement("gradients", self.selection)
@@ -95,13 +94,12 @@ class GradientOutlier(TensorRule):
         measured = saved / view.once(loss_scale)
         recent = self._recent.of(name)
         limit: float = self.parameters["max_norm"] * loss_reduction_size(view)
-        if self._is_of_agent is None:
-            self._is_of_agent = learns_by_acting(view)
-        if self._recent.is_full(name) and not self._is_of_agent:
+        if self._recent.is_full(name):
             # at least the first norms, because a model that has fitted its data has hardly any gradient
             usual = max(statistics.median(recent), self._first[name])
             factor = max(self.parameters["factor"] * usual, HARMLESS)
-            limit = min(limit, factor) if usual > 0 else limit
+            is_expected = measured > factor and learns_by_acting(view)
+            limit = min(limit, factor) if usual > 0 and not is_expected else limit
         elif len(recent) + 1 == self.parameters["window"]:
             self._first[name] = statistics.median([*recent, measured])
         self._recent.add(name, measured)

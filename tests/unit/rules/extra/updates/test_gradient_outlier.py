@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import fired_at, steps_of, steps_with
+from support.rule_trials import EVAL, TRAIN, fired_at, steps_of, steps_with
 
 
 def test_a_gradient_far_above_its_usual_norm_fires(run_rule):
@@ -41,3 +41,12 @@ def test_gradients_of_a_harmless_size_do_not_fire(run_rule, size, fires):
     """A gradient may be a hundred times its usual size, where that is tiny."""
     values = [np.array([1e-3])] * 20 + [np.array([size])]
     assert bool(run_rule("GradientOutlier", steps_with("gradient/w_weight", values), window=10)) == fires
+
+
+@pytest.mark.parametrize(("num_answers", "norm", "fires"), [(5, 60.0, False), (4, 60.0, True), (5, 1001.0, True)])
+def test_the_gradient_of_an_agent_has_no_usual_norm(run_rule, num_answers, norm, fires):
+    """An agent answers for single samples before it is trained; beyond the absolute limit it fires, too."""
+    steps = {(EVAL, step): {"Net_input_0": np.zeros((1, 3))} for step in range(num_answers)}
+    steps |= {(TRAIN, step): {"gradient/w": np.ones(1)} for step in range(20)}
+    steps[TRAIN, 20] = {"gradient/w": np.array([norm])}
+    assert bool(run_rule("GradientOutlier", steps)) == fires
