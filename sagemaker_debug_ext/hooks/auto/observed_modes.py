@@ -13,6 +13,7 @@ from typing import Any, Final
 import attrs
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim.optimizer import Optimizer
 
 from sagemaker_debug_ext.hooks.pytorch.tensors import flatten_tensors
@@ -75,7 +76,8 @@ class ObservedModes:
     * A pass without gradients in training mode evaluates if a loss is computed of what it returns, or if the pass
       before it had no gradients either, and the model has been updated. Single passes without gradients serve training:
       those of a generator that feeds a discriminator, and those that make targets. A few in a row may do so too, of
-      models that nothing updates; more of them evaluate, as those of a model that was trained elsewhere.
+      models that nothing updates; more of them evaluate, as those of a model that was trained elsewhere. Passes that
+      estimate the averages of batch normalisations anew, as ``torch.optim.swa_utils.update_bn`` does, never do.
     * A pass with gradients in training mode evaluates if no backward pass goes through it, of a model whose backward
       passes go through the last forward pass only. So do the passes in which a policy is asked for actions.
 
@@ -103,8 +105,10 @@ class ObservedModes:
         if not torch.is_grad_enabled():
             self._last = None
             self._num_without_gradients += 1
+            if not module.training:
+                return ModeKeys.EVAL
             may_serve = self._num_without_gradients <= (1 if model.is_updated else _MOST_SERVING)
-            return ModeKeys.TRAIN if module.training and may_serve else ModeKeys.EVAL
+            return ModeKeys.TRAIN if may_serve or _estimates_averages(module) else ModeKeys.EVAL
         self._last = model
         self._num_without_gradients = 0
         if not module.training and model.num_passes:
@@ -172,6 +176,11 @@ class ObservedModes:
             share = num_updated / max(sum(size for size, _ in sizes), 1)
             known = self._shares[key] = (weakref.ref(optimizer), share)
         return known[1]
+
+
+def _estimates_averages(module: nn.Module) -> bool:
+    """Return whether batch normalisations of a model average all batches alike, as where averages are made anew."""
+    return any(isinstance(part, _BatchNorm) and part.momentum is None for part in module.modules())
 
 
 def _marks_before(tensors: Iterable[Any]) -> Iterator[tuple[int, int]]:

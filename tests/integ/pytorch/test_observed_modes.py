@@ -7,6 +7,7 @@ import json
 import pytest
 import torch
 from torch import nn
+from torch.optim.swa_utils import update_bn
 
 from sagemaker_debug_ext.hooks.auto.observed_modes import ObservedModes
 from sagemaker_debug_ext.rules import evaluate
@@ -204,6 +205,22 @@ def test_modes_when_a_model_is_only_asked_then_passes_evaluate():
         for _ in range(12):
             script.forward(other)
     assert "".join(script.seen) == "TT" + "T" * 8 + "e" * 4
+
+
+@pytest.mark.parametrize(("update", "seen"), [(update_bn, "TTT"), (lambda data, model: [*map(model, data)], "Tee")])
+def test_modes_when_averages_are_made_anew_then_passes_do_not_evaluate(update, seen):
+    """Of a model of averaged weights, as PyTorch's own function does; the same passes on their own evaluate."""
+    script = Script()
+    script.model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    script.optimizer = torch.optim.SGD(script.model.parameters(), lr=0.1)
+    found = []
+    script.model.register_forward_pre_hook(lambda model, _: found.append(LETTERS[script.modes.mode_of(model)]))
+    script.model(torch.randn(8, 3)).sum().backward()
+    script.modes.note_update(script.optimizer)
+    found.clear()
+    with torch.no_grad():
+        update([torch.randn(8, 3) for _ in range(3)], script.model)
+    assert "".join(found) == seen
 
 
 def test_modes_when_a_head_is_trained_on_a_frozen_model_then_evaluation_mode_is_meant():
