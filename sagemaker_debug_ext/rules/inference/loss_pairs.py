@@ -64,6 +64,7 @@ class EvaluationRounds:
 
     def __init__(self) -> None:
         self._in_round = False
+        self._latest: dict[str, Losses] = {}
         self._training: dict[str, _Mean] = collections.defaultdict(_Mean)
         self._validation: dict[str, _Mean] = collections.defaultdict(_Mean)
 
@@ -84,6 +85,16 @@ class EvaluationRounds:
                 if name in self._training
             }
         return {}
+
+    def observe_whole(self, mode: ModeKeys, losses: Mapping[str, float]) -> dict[str, Losses]:
+        """Add the losses saved at a step, and return those of the round that it ends, because training goes on.
+
+        Only losses that are saved at this step, too, are returned, so that their worker can be found.
+        """
+        ended = self._latest if mode is ModeKeys.TRAIN else {}
+        compared = self.observe(mode, losses)
+        self._latest = {} if mode is ModeKeys.TRAIN else {**self._latest, **compared}
+        return {name: pair for name, pair in ended.items() if name in losses}
 
     @staticmethod
     def _add(means: dict[str, _Mean], losses: Mapping[str, float]) -> None:

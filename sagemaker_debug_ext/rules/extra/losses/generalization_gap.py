@@ -61,7 +61,6 @@ class GeneralizationGap(BuiltinRule):
     def configure(self) -> None:
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._rounds = EvaluationRounds()
-        self._pending: dict[str, Losses] = {}
         self._courses: dict[str, _Course] = {}
         self._largest: dict[str, float] = {}
         self._has_eval_steps = False
@@ -79,11 +78,7 @@ class GeneralizationGap(BuiltinRule):
         if not self._has_eval_steps:
             pairs = loss_pairs(losses).items()
             return self._evaluate(view, {name: Losses(losses[name], losses[other]) for name, other in pairs})
-        ended = self._pending if view.mode is ModeKeys.TRAIN else {}
-        compared = self._rounds.observe(view.mode, losses)
-        self._pending = {} if view.mode is ModeKeys.TRAIN else {**self._pending, **compared}
-        # The name is also saved at this step, so that its worker can be found.
-        return self._evaluate(view, {name: pair for name, pair in ended.items() if name in losses})
+        return self._evaluate(view, self._rounds.observe_whole(view.mode, losses))
 
     def _evaluate(self, view: StepView, compared: Mapping[str, Losses]) -> list[Issue] | None:
         if not compared:

@@ -51,9 +51,10 @@ class Overfit(BuiltinRule):
 
     With `unless_falling`, a gap alone does not fire, because it is harmless while the validation loss still falls.
     Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
-    none of the latest `patience` comparisons gave a new best validation loss. Because both losses of a good model are
-    tiny, the gap must be more than a tenth of the largest validation loss, and more than a fifth of the loss of a
-    constant answer where the targets are classes.
+    none of the latest `patience` comparisons gave a new best validation loss. Only whole rounds are compared then, once
+    training goes on, because parts of them have other samples. Because both losses of a good model are tiny, the gap
+    must be more than a tenth of the largest validation loss, and more than a fifth of the loss of a constant answer
+    where the targets are classes.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -90,16 +91,18 @@ class Overfit(BuiltinRule):
         if view.step < self.parameters["start_step"]:
             return None
         losses = comparable_losses(view, self.selection)
+        self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         if self.parameters["unless_falling"]:
             self._observe_constant(view)
-        self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
-        compared = self._rounds.observe(view.mode, losses)
+            compared = self._rounds.observe_whole(view.mode, losses)
+        else:
+            compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:
             compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
         names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
         if not names:
             return [] if compared else None
-        if view.mode is ModeKeys.EVAL and view.program.is_weighted:
+        if self._has_eval_steps and view.program.is_weighted:
             return None
         names.sort(key=lambda name: (-loss_gap(compared[name]), name))
         validation, training = first = compared[names[0]]

@@ -58,3 +58,22 @@ def test_rounds_equal_those_of_the_definition(history):
     rounds = EvaluationRounds()
     observed = [rounds.observe(mode, {} if loss is None else {"loss": float(loss)}) for mode, loss in history]
     assert [losses.get("loss") for losses in observed] == naive_rounds(history)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([TRAIN, TRAIN, EVAL, EVAL, PREDICT]), st.none() | st.integers(0, 9)), max_size=25
+    )
+)
+def test_whole_rounds_are_the_last_comparisons_before_training_goes_on(history):
+    """A round that the job ends with is never whole."""
+    rounds = EvaluationRounds()
+    observed = [rounds.observe_whole(mode, {} if loss is None else {"loss": float(loss)}) for mode, loss in history]
+    parts, latest = naive_rounds(history), None
+    for (mode, loss), part, whole in zip(history, parts, observed, strict=True):
+        latest = part or latest
+        if mode is TRAIN:
+            assert whole.get("loss") == (None if loss is None else latest)
+            latest = None
+        else:
+            assert whole == {}

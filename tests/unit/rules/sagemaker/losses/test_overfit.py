@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -147,6 +148,16 @@ def test_a_gap_that_closes_is_no_overfitting(run_rule, last, fires):
     parameters = {"ratio_threshold": 2, "patience": 3}
     assert run_rule("Overfit", steps, **parameters) != []
     assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
+
+
+@pytest.mark.parametrize(("rise", "fires"), [(0.0, False), (1.0, True)])
+def test_a_part_of_a_round_is_no_overfitting(run_rule, rise, fires):
+    """With `unless_falling`, rounds that begin with hard samples are compared as a whole."""
+    rounds = [[(TRAIN, 1 / 2**number), (EVAL, 6.0), (EVAL, 3 - number / 4 + rise * number)] for number in range(6)]
+    history = loss_history(*itertools.chain.from_iterable(rounds))
+    parameters = {"ratio_threshold": 2, "patience": 2}
+    assert run_rule("Overfit", history, **parameters) != []
+    assert bool(run_rule("Overfit", history, unless_falling=True, **parameters)) == fires
 
 
 @pytest.mark.parametrize(("last", "fires"), [(0.3, False), (0.6, True)])
