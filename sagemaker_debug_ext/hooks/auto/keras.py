@@ -1,7 +1,7 @@
 """Capture of unmodified Keras scripts: the hook is added to the callbacks of every `fit`, `evaluate` and `predict`.
 
-`install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch` and
-`test_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that the
+`install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch`, `test_on_batch`
+and `predict_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that the
 script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a graph
 that gives out tensors of layers may round differently; `keras_loops` records model and loss, and in eager code the
 inputs and outputs of the model.
@@ -36,7 +36,11 @@ LOG = logging.getLogger(__name__)
 wraps_training(__name__)
 
 _METHODS: Final = ("fit", "evaluate", "predict")
-_OF_BATCHES: Final = {"train_on_batch": Phase.TRAIN, "test_on_batch": Phase.TEST}
+_OF_BATCHES: Final = {
+    "train_on_batch": Phase.TRAIN,
+    "test_on_batch": Phase.TEST,
+    "predict_on_batch": Phase.PREDICT,
+}
 """Methods that run a single batch without callbacks."""
 
 _AUTOGRAPH: Final = "tensorflow.python.autograph."

@@ -115,7 +115,8 @@ model.compile("sgd", "mse", jit_compile=False)
 x = tf.random.normal((24, 4)).numpy()
 losses = [float(model.train_on_batch(x[i : i + 8], x[i : i + 8, :3])) for i in (0, 8, 16)]
 losses.append(float(model.test_on_batch(x, x[:, :3])))
-print([loss.hex() for loss in losses], model.get_weights()[0].tobytes().hex())
+answers = model.predict_on_batch(x[:1])
+print([loss.hex() for loss in losses], model.get_weights()[0].tobytes().hex(), answers.tobytes().hex())
 """
 
 
@@ -127,7 +128,7 @@ def test_run_when_script_trains_on_single_batches_then_they_are_steps(script, co
     assert "no training step" not in captured.stderr
     trial = create_trial(str(configured))
     assert trial.steps(smd.modes.TRAIN) == [0, 1, 2]
-    assert trial.steps(smd.modes.EVAL) == [0]
+    assert trial.steps(smd.modes.EVAL) == trial.steps(smd.modes.PREDICT) == [0]
     # each loss is that of its batch alone, not a mean since an epoch began
     assert [trial.tensor("batch").value(step, mode=smd.modes.TRAIN).item() for step in range(3)] == [0, 0, 0]
     assert len(trial.tensor_names(collection="gradients")) == 2
