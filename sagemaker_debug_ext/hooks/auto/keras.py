@@ -1,10 +1,10 @@
 """Capture of unmodified Keras scripts: the hook is added to the callbacks of every `fit`, `evaluate` and `predict`.
 
 `install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch`, `test_on_batch`
-and `predict_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that the
-script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a graph
-that gives out tensors of layers may round differently; `keras_loops` records model and loss, and in eager code the
-inputs and outputs of the model.
+and `predict_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that
+the script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a
+graph that gives out tensors of layers may round differently; `keras_loops` records model and loss, and in eager code
+the inputs and outputs of the model.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Keras and MXNet put an activation into the layer before it: the layer's output i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -33,6 +35,14 @@ def is_inferred(selection: Selection, role: Role, trial: Trial) -> bool:
     """Return whether tensors were selected for a role that their names do not prove."""
     scheme = naming_scheme_of(trial)
     return scheme.hides_kinds and any(scheme.patterns[role] in pattern.pattern for pattern in selection.patterns)
+
+
+def outputs_of_softmax(trial: Trial, names: Sequence[str]) -> list[str]:
+    """Return the names of outputs of softmax layers, as the program record knows them."""
+    layers = (trial.program or NO_PROGRAM).layers
+    found = {layer.name for layer in layers if layer.type == "Softmax" or layer.activation == "softmax"}
+    ends = ("/outputs", "_output_0")
+    return [name for name in names if name.endswith(ends) and name.removesuffix(ends[0]).removesuffix(ends[1]) in found]
 
 
 def may_be_rectified(view: StepView, name: str) -> bool:

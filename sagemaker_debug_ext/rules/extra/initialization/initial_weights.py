@@ -64,9 +64,10 @@ class InitialWeights(TensorRule):
     """Weights start far too large or far too small.
 
     Checks weights of two or more axes at the first TRAIN step (or step 0 of a trial without modes); axis 0 is the axis
-    of the units. Weights with ``emb``, ``wte``, ``wpe`` or ``lora`` in their names are skipped. The gain of a layer is
-    the root mean square of its weights times the root of the number of inputs of a unit. It is the ratio of the size of
-    outputs to that of inputs, and from 0.5 to 1.5 with the usual initialisations.
+    of the units. Weights with ``emb``, ``wte``, ``wpe`` or ``lora`` in their names are skipped, and those of layers
+    that the program record calls embeddings, because their inputs are indices. The gain of a layer is the root mean
+    square of its weights times the root of the number of inputs of a unit. It is the ratio of the size of outputs to
+    that of inputs, and from 0.5 to 1.5 with the usual initialisations.
 
     The rule fires if the gain is above `max_gain`, or if that of at least two layers is below `min_gain`. Weights that
     are all 0 do not count. A single small layer has a gradient of usual size, so that it soon grows; policies of agents
@@ -104,7 +105,7 @@ class InitialWeights(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the gain of a layer."""
-        if not is_training(view) or EMBEDDING.search(name):
+        if not is_training(view) or EMBEDDING.search(name) or view.once(_is_of_embedding, name):
             return None
         scheme = naming_scheme_of(view.trial)
         measure = gain_of_last if scheme.has_units_last(name) else gain
@@ -146,3 +147,9 @@ class InitialWeights(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Initial weights are unsuitable in {describe_tensors(names)}: the first {first.text}."
+
+
+def _is_of_embedding(view: StepView, name: str) -> bool:
+    """Return whether a weight is that of a layer that the program record calls an embedding."""
+    embeddings = {f"{layer.name}_input_0" for layer in view.program.layers if layer.type.startswith("Embedding")}
+    return any(given in embeddings for given, _ in naming_scheme_of(view.trial).layers_of(name))

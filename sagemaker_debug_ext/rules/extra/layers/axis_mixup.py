@@ -9,8 +9,10 @@ from typing import Final
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.inference.activations import outputs_of_softmax
 from sagemaker_debug_ext.rules.inference.first_steps import FirstStepsRule
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.pairings import adds_up_over_samples
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -52,6 +54,19 @@ def is_flattened_across_samples(made: Array, rows: Array) -> bool:
     if made.ndim != 3 or rows.ndim != 2 or made.size != rows.size or made.shape[0] == 1:
         return False
     return made.shape[0] != made.shape[1] == len(rows) > 1 and _has_same_numbers(made, rows)
+
+
+def is_split_along_places(made: Array, taken: Array) -> bool:
+    """Return whether what has its channels along axis 1 was viewed as if another axis were there.
+
+    So does a view of pictures of shape (N, C, H, W) as (N, H, C·W): its rows hold numbers of one channel, for several
+    places, instead of those of all channels for one.
+    """
+    if made.ndim != 4 or taken.ndim != 3 or made.size != taken.size or len(made) != len(taken):
+        return False
+    channels, *places = made.shape[1:]
+    is_place = taken.shape[1] in places and taken.shape[1] != channels
+    return is_place and min(made.shape[1:]) > 1 and _has_same_numbers(made, taken)
 
 
 def is_flattened_across_classes(made: Array, rows: Array) -> bool:
@@ -111,6 +126,10 @@ class AxisMixup(FirstStepsRule):
       same numbers in the same order: it was reshaped, not transposed. The places of pictures may have become one axis;
     - the input of a layer is what another has put out for samples along the second axis, as the last states of a
       recurrent layer, flattened to rows of samples without that axis being moved to the front;
+    - the input of a recurrent or attention layer is what another has put out with its channels along the second axis,
+      viewed as if one of the axes of places were there;
+    - a softmax layer within the model, by the program record, has as many rows as there are targets, and what it puts
+      out adds up to 1 over these instead of over the units;
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
       an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). Hooks for PyTorch
@@ -162,7 +181,9 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
     """Yield the names of tensors whose axes are taken for others, each with a sentence about it."""
     yield from _batches_along_another_axis(view, taken)
     yield from _reshaped_series(view, taken)
+    yield from _softmaxes_over_samples(view)
     made, answers = _values(view, MADE), _values(view, ANSWERS)
+    sequences = {f"{layer.name}_input_0" for layer in view.program.layers if layer.batch_axis is not None}
     by_size = collections.defaultdict[int, list[str]](list)
     for name, value in made.items():
         by_size[value.size].append(name)
@@ -177,6 +198,9 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
             if source is None:
                 source = next((other for other in sources if is_flattened_across_samples(made[other], value)), None)
                 way = "flattened to rows of samples, which are along its second axis"
+            if source is None and name in sequences:
+                source = next((other for other in sources if is_split_along_places(made[other], value)), None)
+                way = "viewed as if its channels, which are along the second axis, were along the last one"
         if source is not None:
             yield name, f"{MIXED}{name!r} of shape {value.shape} is {source!r} of shape {made[source].shape}, {way}."
 
@@ -193,6 +217,17 @@ def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> I
         if length > 1 and length != num_samples == value.shape[1 - axis]:
             way = f"its layer takes axis {axis}, of length {length}, for the {num_samples} samples"
             yield name, f"{MIXED}{name!r} has shape {value.shape}, and {way}."
+
+
+def _softmaxes_over_samples(view: StepView) -> Iterator[tuple[str, str]]:
+    """Yield the outputs of softmax layers that add up to 1 over the samples instead of the units."""
+    losses = [loss for loss in observed_losses(view) if _is_of_samples(loss)]
+    for name in view.of_names(outputs_of_softmax) if losses else ():
+        value = view.value(name)
+        if value is None or any(value.shape == loss.scores.shape or len(value) != len(loss.targets) for loss in losses):
+            continue
+        if adds_up_over_samples(value):
+            yield name, f"{MIXED}the softmax that makes {name!r} of shape {value.shape} is over the samples, axis 0."
 
 
 def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:

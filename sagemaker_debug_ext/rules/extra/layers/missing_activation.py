@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.activations import is_plain
+from sagemaker_debug_ext.rules.inference.activations import is_plain, outputs_of_softmax
 from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
-if TYPE_CHECKING:
-    from sagemaker_debug_ext.trials import Trial
+BENDING_NOTHING: Final = ("Dropout", "BatchNorm")
+"""Beginnings of the names of classes whose layers are no activation."""
+MOST_PASSED: Final = 3
+"""Number of layers, the next fully connected one included, in which to look for an output."""
 
 
 class _Layer(NamedTuple):
@@ -28,6 +29,14 @@ class _Layer(NamedTuple):
     weight: str
     given: str
     output: str
+
+
+class _Passed(NamedTuple):
+    """What a layer that bends nothing gets and makes."""
+
+    given: Array
+    output: str
+    made: Array
 
 
 class MissingActivation(BuiltinRule):
@@ -76,7 +85,7 @@ class MissingActivation(BuiltinRule):
         holds = len(following) >= max(1, len(layers) / 2)
         softmaxes = [
             name
-            for name in view.of_names(_outputs_of_softmax)
+            for name in view.of_names(outputs_of_softmax)
             if (output := view.value(name)) is not None and _enters(name, output, layers, given)
         ]
         patience: int = self.parameters["patience"]
@@ -112,16 +121,8 @@ def _takes_numbers(view: StepView, name: str) -> bool:
     return given is not None and given.dtype.kind in "fV"
 
 
-def _outputs_of_softmax(trial: Trial, names: Sequence[str]) -> list[str]:
-    """Return the names of outputs of softmax layers, as the program record knows them."""
-    layers = (trial.program or NO_PROGRAM).layers
-    found = {layer.name for layer in layers if layer.type == "Softmax" or layer.activation == "softmax"}
-    ends = ("/outputs", "_output_0")
-    return [name for name in names if name.endswith(ends) and name.removesuffix(ends[0]).removesuffix(ends[1]) in found]
-
-
 def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
-    """Return whether the output of a layer is the unchanged input of another one.
+    """Return whether the output of a layer is the input of another one, but for layers between that bend nothing.
 
     Args:
         view: The step.
@@ -132,7 +133,30 @@ def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Map
     output = view.value(layer.output)
     if output is None or not np.any(output):
         return False
-    return _enters(layer.output, output, layers, given) and is_plain(view, layer.weight, layer.given, layer.output)
+    passed = view.once(_passed_through)
+    name = layer.output
+    for _ in range(MOST_PASSED):
+        if _enters(name, output, layers, given):
+            return is_plain(view, layer.weight, layer.given, layer.output)
+        further = next((part for part in passed if _is_same(output, part.given)), None)
+        if further is None:
+            return False
+        name, output = further.output, further.made
+    return False
+
+
+def _passed_through(view: StepView) -> list[_Passed]:
+    """Return the layers of a step that the program record calls dropout or batch normalisation."""
+    scheme = naming_scheme_of(view.trial)
+    saved = set(view.tensor_names)
+    found = []
+    for layer in view.program.layers:
+        for output in (f"{layer.name}_output_0", f"{layer.name}/outputs"):
+            if layer.type.startswith(BENDING_NOTHING) and output in saved:
+                given, made = view.value(scheme.input_of(output)), view.value(output)
+                if given is not None and made is not None:
+                    found.append(_Passed(given, output, made))
+    return found
 
 
 def _enters(name: str, output: Array, layers: list[_Layer], given: Mapping[str, Array]) -> bool:

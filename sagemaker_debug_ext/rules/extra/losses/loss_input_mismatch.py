@@ -60,7 +60,9 @@ SAMPLE_WEIGHTS: Final = "sample_weights"
 _PREDICTIONS: Final = "predictions"
 """Name of the predictions of a Keras model with one output."""
 RECENT: Final = 5
-"""Number of latest steps whose outputs are checked for bounds."""
+"""Number of latest steps whose losses are averaged."""
+STAYING: Final = 20
+"""Number of latest steps at half of which outputs must be near 1, because those that grow pass it in a few."""
 
 
 @attrs.define
@@ -72,7 +74,7 @@ class _Seen:
     high: float = -np.inf
     zeros: int = 0
     elements: int = 0
-    near_one: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=RECENT))
+    near_one: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=STAYING))
     targets_above_one: int = 0
     targets_below_zero: int = 0
     targets_below_minus_one: int = 0

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.extra.initialization.initial_weights import gain
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import GLUON_COLLECTIONS, TRAIN, fired_at, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
@@ -35,6 +37,17 @@ def test_some_weights_have_no_gain(run_rule):
     assert gain(np.ones(5)) is None
     assert gain(np.zeros((5, 5))) is None
     assert run_rule("InitialWeights", {(TRAIN, 0): {"embedding.weight": np.ones((5, 900))}}) == []
+
+
+@pytest.mark.parametrize(("kind", "fires"), [("Embedding", False), ("Linear", True)])
+def test_tables_of_vectors_have_no_gain_whatever_their_names(run_rule, monkeypatch, kind, fires):
+    """The inputs of an embedding are indices, so its program record counts, not its name."""
+    layers = tuple(LayerRecord(name=name, type=kind) for name in ("users", "items"))
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
+    tables = {
+        f"Net_{layer.name}.weight": weight for layer, weight in zip(layers, layers_of(1e-4, 1e-4).values(), strict=True)
+    }
+    assert bool(run_rule("InitialWeights", {(TRAIN, 0): tables})) == fires
 
 
 @pytest.mark.parametrize(("value", "fires"), [(0.05, True), (0.0, False), (1.0, False)])

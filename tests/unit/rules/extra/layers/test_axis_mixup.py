@@ -64,6 +64,42 @@ def test_places_that_became_samples_of_channels_without_being_moved_fire(run_rul
     assert bool(run_rule("AxisMixup", steps)) == fires
 
 
+@pytest.mark.parametrize(
+    ("between", "batch_axis", "fires"),
+    [
+        (lambda maps: maps.reshape(6, 4, 40), 0, True),
+        (lambda maps: maps.reshape(6, 5, 32), 0, True),
+        (lambda maps: maps.transpose(0, 2, 1, 3).reshape(6, 4, 40), 0, False),
+        (lambda maps: maps.reshape(6, 8, 20), 0, False),
+        (lambda maps: maps.reshape(6, 4, 40), None, False),
+    ],
+    ids=["height as time", "width as time", "permuted", "channels as time", "no recurrent layer"],
+)
+def test_maps_that_became_series_without_being_permuted_fire(run_rule, monkeypatch, between, batch_axis, fires):
+    """A recurrent layer behind convolutions needs all channels of a place side by side."""
+    record = ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="lstm", type="LSTM", batch_axis=batch_axis),))
+    monkeypatch.setattr(Trial, "program", record)
+    steps = steps_of(lambda _: {"conv_output_0": MAPS, "lstm_input_0": between(MAPS)})
+    assert bool(run_rule("AxisMixup", steps)) == fires
+
+
+@pytest.mark.parametrize(
+    ("axis", "kind", "num_targets", "fires"),
+    [(0, "Softmax", 6, True), (1, "Softmax", 6, False), (0, "ReLU", 6, False), (0, "Softmax", 3, False)],
+    ids=["over samples", "over units", "no softmax", "rows are no samples"],
+)
+def test_softmax_within_the_model_over_the_samples_fires(run_rule, monkeypatch, axis, kind, num_targets, fires):
+    """Weights of an attention must add up to 1 for each sample."""
+    record = ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="attend", type=kind),))
+    monkeypatch.setattr(Trial, "program", record)
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.1, 1, (6, 4))
+    weights /= weights.sum(axis=axis, keepdims=True)
+    values = {"attend_input_0": np.log(weights), "attend_output_0": weights}
+    targets = loss_tensors(rng.normal(size=(num_targets, 3)), np.arange(num_targets) % 3)
+    assert fired_at(run_rule("AxisMixup", steps_of(lambda _: {**values, **targets}))) == ([1] if fires else [])
+
+
 def test_steps_of_another_model_are_counted_on_their_own(run_rule):
     """An encoder whose steps take turns with those of a decoder is looked at in its own first steps."""
     encoded = {"Encoder_input_0": MAPS, "attention_input_0": MAPS.reshape(6, 20, 8)}

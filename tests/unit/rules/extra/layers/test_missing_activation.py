@@ -44,6 +44,18 @@ def test_layers_when_fewer_than_half_follow_unchanged_then_do_not_fire(run_rule,
     assert bool(run_rule("MissingActivation", steps)) == fires
 
 
+@pytest.mark.parametrize(("kind", "fires"), [("Dropout", True), ("BatchNorm1d", True), ("GELU", False)])
+def test_layers_that_bend_nothing_are_no_activation(run_rule, monkeypatch, kind, fires):
+    """Dropout and batch normalisation between two layers leave them equivalent to one."""
+    monkeypatch.setattr(
+        Trial, "program", ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="between", type=kind),))
+    )
+    steps = steps_of_two_layers(lambda hidden: hidden * 2)
+    for values in steps.values():
+        values["between_input_0"], values["between_output_0"] = values["a_output_0"], values["b_input_0"]
+    assert fired_at(run_rule("MissingActivation", steps)) == ([2, 3] if fires else [])
+
+
 @pytest.mark.parametrize(
     ("record", "between", "fires"),
     [

@@ -65,6 +65,15 @@ def test_scores_bounded_as_by_tanh_fire(run_rule, factor, fires):
     assert bool(run_rule("LossInputMismatch", steps)) == fires
 
 
+@pytest.mark.parametrize(("num_near", "fires"), [(9, False), (40, True)])
+def test_answers_that_grow_past_one_are_not_bounded(run_rule, num_near, fires):
+    """Answers that are all alike at first are near 1 for some steps on their way to larger targets."""
+    sizes = np.concatenate([np.linspace(0, 0.9, 30), np.linspace(0.9, 1, num_near)])
+    targets = np.linspace(2, 4, 8)
+    steps = steps_of([loss_tensors(np.full(8, size), targets, name="MSELoss") for size in sizes])
+    assert bool(run_rule("LossInputMismatch", steps)) == fires
+
+
 @pytest.mark.parametrize(("activation", "fires"), [("linear", False), (None, True)])
 def test_bounded_answers_are_no_fault_of_an_output_without_an_activation(
     run_rule, make_trial, monkeypatch, activation, fires
