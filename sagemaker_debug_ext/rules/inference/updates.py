@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 import statistics
 from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple
@@ -20,6 +21,8 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 FEWEST_ELEMENTS: Final = 16
 """Number of elements below which a weight may come near 0 on its way to where it is needed."""
+NEARLY_ZERO: Final = 1e-3
+"""Root mean square of weights up to which any update is large beside them."""
 TINY: Final = 1e-12
 
 
@@ -34,7 +37,7 @@ class UpdateSizeRule(BuiltinRule):
 
     is_too_large: ClassVar[bool]
     _from_zero: set[str]
-    """Names of weights that were 0 when they were first saved."""
+    """Names of weights that were 0, or nearly so, when they were first saved."""
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
@@ -97,7 +100,7 @@ class UpdateSizeRule(BuiltinRule):
     def _observe(self, view: StepView, name: str, mode: ModeKeys) -> None:
         if name not in self._known and (current := view.value(name)) is not None:
             self._known.add(name)
-            if not np.any(current):
+            if norm(current) <= NEARLY_ZERO * math.sqrt(current.size):
                 self._from_zero.add(name)
         update = view.once(_latest_update, name, mode)
         value = view.value(name)

@@ -16,6 +16,7 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, any_non_zero
+from sagemaker_debug_ext.rules.inference.weight_paths import WeightPaths
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -37,6 +38,12 @@ MANY_RESTS: Final = 4
 """Ratio of the rest to the longest earlier one, because updates may be made only every few steps."""
 ENDING: Final = 0.2
 """Fraction of all updates up to which the latest may be tiny, because schedules end near a rate of 0."""
+FEWEST_STEPS: Final = 20
+"""Smallest number of updates of which to say that they went straight ahead."""
+STRAIGHT: Final = 0.9
+"""Ratio of distance to length from which on a way is straight."""
+STILL_FALLING: Final = 0.95
+"""Fraction of its level at the beginning of that way below which a loss is still falling."""
 HELD_BY_NONE: Final = "the latest optimizer has no parameter of the model, as if a layer had been replaced afterwards"
 """Text of the issue in which the learning rate is not at fault."""
 
@@ -95,6 +102,10 @@ class LearningRateTooLow(UpdateSizeRule):
     as long as before any earlier update. If the program record tells that the latest optimizer has none of the model's
     parameters, the message says so instead.
 
+    It also fires if the job has ended while all weights were going straight ahead, for at least 20 steps and half of
+    all, and the loss was still falling: training needs larger steps, or more of them. Of a large model, up to 16
+    weights are followed.
+
     It also fires if the sum of the first 50 updates is less than 3 % of its norm for every weight, and the loss has not
     fallen by 5 %. It does not fire if predictions already beat the best constant by 4 %, like those of a pretrained
     model. Some weights need to move little: with `patience_running`, this issue is held, and taken back if a loss falls
@@ -116,7 +127,9 @@ class LearningRateTooLow(UpdateSizeRule):
     """
 
     spec_name = "LearningRateTooLow"
-    advice = "Raise the learning rate by a factor of 10 or more, or check the schedule that lowers it."
+    advice = (
+        "Raise the learning rate by a factor of 10 or more, train for longer, or check the schedule that lowers it."
+    )
     is_too_large = False
 
     def configure(self) -> None:
@@ -128,6 +141,9 @@ class LearningRateTooLow(UpdateSizeRule):
         self._baseline = BaselineComparison(NUM_LOSSES)
         self._course = LossCourse()
         self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True)
+        self._paths = WeightPaths(self._course)
+        self._last_step: int | None = None
+        self._latest: StepView | None = None
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
@@ -156,12 +172,15 @@ class LearningRateTooLow(UpdateSizeRule):
             ways = {name: self._ways[name] for name in view.selected(self.selection) if name in self._ways}
             moved = {name: way for name, way in ways.items() if way.length > 0}
             short = self._provisional.settle(view, self._evaluate_first_updates(view, moved))
-            found = found or self._evaluate_rest(view, moved) or short or found
+            ahead = self._evaluate_paths(view)
+            found = found or self._evaluate_rest(view, moved) or short or ahead or found
         return found
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return the issue that is held, if no more steps will follow."""
-        return self._provisional.take(self.base_trial.loaded_all_steps)
+        """Return the issues that are held, if no more steps will follow."""
+        is_ended = self.base_trial.loaded_all_steps
+        latest, self._latest = (self._latest, None) if is_ended else (None, self._latest)
+        return self._provisional.take(is_ended) or ([] if latest is None else self._issues_of_paths(latest))
 
     def _has_converged(self) -> bool:
         return self._course.has_fallen_from(self._course.first_levels(), CONVERGED)
@@ -189,6 +208,35 @@ class LearningRateTooLow(UpdateSizeRule):
         if not is_held:
             text = f"{describe_tensors(names)} moved once, but not in the {rest} saved steps since: {HELD_BY_NONE}."
         return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
+
+    def _evaluate_paths(self, view: StepView) -> list[Issue]:
+        """Follow the weights, and return an issue at the last step if they were going straight ahead."""
+        weights = {name: value for name in self._weights(view) if (value := view.value(name)) is not None}
+        if not weights:
+            return []
+        self._paths.observe(weights)
+        self._latest = view
+        if self._last_step is None and view.trial.loaded_all_steps:
+            self._last_step = view.trial.tensor(next(iter(weights))).steps(mode=view.mode)[-1]
+        if view.step_in(view.mode) != self._last_step:
+            return []
+        self._latest = None
+        return self._issues_of_paths(view)
+
+    def _issues_of_paths(self, view: StepView) -> list[Issue]:
+        """Return an issue if all weights were going straight ahead, and the loss was still falling."""
+        straightness, before = self._paths.straightness(), self._paths.levels
+        if self._paths.num_steps < FEWEST_STEPS or not straightness or min(straightness.values()) < STRAIGHT:
+            return []
+        if self._has_converged() or not self._course.has_fallen_from(before, STILL_FALLING):
+            return []
+        names, now = sorted(straightness, key=lambda name: (-straightness[name], name)), self._course.levels()
+        loss = min(before, key=lambda name: now.get(name, math.inf) / before[name] if before[name] > 0 else math.inf)
+        text = (
+            f"The learning rate is too low for {describe_tensors(names)}, or training too short: all were going "
+            f"straight ahead at its end, and {loss!r} was still falling, from {before[loss]:.4g} to {now[loss]:.4g}."
+        )
+        return [self.found(view, text, tensors=names, value=min(straightness.values()), threshold=STRAIGHT)]
 
     def _evaluate_first_updates(self, view: StepView, moved: Mapping[str, _Way]) -> list[Issue]:
         """Return an issue if the first updates together have hardly changed any weight, nor the loss."""

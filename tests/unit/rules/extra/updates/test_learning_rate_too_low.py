@@ -51,7 +51,8 @@ def steps_of_weight(change, losses, count=60, gradient=1.0):
 def test_many_updates_that_lead_nowhere_fire_if_the_loss_stays(run_rule, size, loss_falls, fires):
     """Fifty updates that together move a weight too little fire, unless the loss falls."""
     issues = run_rule(
-        "LearningRateTooLow", steps_of_weight(lambda _: size, lambda step: 1 - 0.01 * step if loss_falls else 1.0)
+        "LearningRateTooLow",
+        steps_of_weight(lambda step: size * (-1) ** step, lambda step: 1 - 0.01 * step if loss_falls else 1.0),
     )
     assert [issue.step for issue in issues] == ([50] if fires else [])
 
@@ -59,7 +60,7 @@ def test_many_updates_that_lead_nowhere_fire_if_the_loss_stays(run_rule, size, l
 @pytest.mark.parametrize(("last", "patience", "fires"), [(0.2, 0, True), (0.2, 100, False), (0.9, 100, True)])
 def test_first_updates_that_hardly_move_may_be_enough(run_rule, last, patience, fires):
     """With `patience_running`, updates that lead nowhere at first are tolerated if the loss halves later."""
-    steps = steps_of_weight(lambda _: 4e-4, lambda step: 1.0 if step < 60 else last, count=120)
+    steps = steps_of_weight(lambda step: 4e-4 * (-1) ** step, lambda step: 1.0 if step < 60 else last, count=120)
     issues = run_rule("LearningRateTooLow", steps, patience_running=patience)
     assert [issue.step for issue in issues] == [50] * fires
 
@@ -133,3 +134,29 @@ def test_slow_updates_fire_at_training_steps_only(run_rule):
         if step == 50:
             steps |= {(EVAL, eval_step): {"w_weight": weight, "loss": 1.0} for eval_step in range(5)}
     assert [issue.mode for issue in run_rule("LearningRateTooLow", steps)] == [TRAIN]
+
+
+@pytest.mark.parametrize(
+    ("noise", "last", "count", "fires"),
+    [
+        (0.0, 0.4, 60, True),
+        (0.3, 0.4, 60, False),
+        (0.0, 0.96, 60, False),
+        (0.0, 0.02, 60, False),
+        (0.0, 0.4, 15, False),
+    ],
+    ids=["straight", "to and fro", "flat", "converged", "few steps"],
+)
+def test_weights_that_go_straight_ahead_to_the_end_fire(run_rule, noise, last, count, fires):
+    """While the loss still falls, steps all in one direction are too small or too few; noise hides nothing else."""
+    rng = np.random.default_rng(0)
+    steps = steps_of(
+        {
+            "w_weight": np.linspace(1, 2, 8) * (1 + step / 10) + rng.normal(0, noise, 8),
+            "loss": 1 - (1 - last) * step / (count - 1),
+        }
+        for step in range(count)
+    )
+    issues = run_rule("LearningRateTooLow", steps)
+    assert [issue.step for issue in issues] == [count - 1] * fires
+    assert first_cause(issues) == ("learning rate too low" if fires else None)
