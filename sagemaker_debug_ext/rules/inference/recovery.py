@@ -6,7 +6,9 @@ them. A sign that vanishes while the loss falls was none; a sign that stays, or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import statistics
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -18,7 +20,6 @@ from sagemaker_debug_ext.rules.inference.training import (
     is_final,
     is_training,
     loss_values,
-    mean_loss,
 )
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -74,26 +75,26 @@ class _Suspected:
 class Aftermath:
     """Holds issues of single steps until the next ones show whether a loss has risen; drops those that did no harm.
 
-    A loss has risen if the mean of its values at the `WINDOW` TRAIN steps after an issue is more than twice that of the
-    steps before, and more than a tenth of its first level, or is not finite.
+    A loss has risen if the median of its values at the `WINDOW` TRAIN steps after an issue is more than twice the mean
+    of those before, and more than a tenth of its first level, or if any of them is not finite. A jump of a step or two
+    is none, because the model has recovered.
     """
 
     def __init__(self) -> None:
         self._course = LossCourse()
         self._held: list[_Suspected] = []
 
-    def settle(self, view: StepView, issues: list[Issue] | None, *, is_certain: bool = False) -> list[Issue] | None:
+    def settle(self, view: StepView, issues: list[Issue] | None) -> list[Issue] | None:
         """Observe a step, and return the issues that hold by now; None if the rule had nothing to evaluate.
 
         Args:
             view: The step.
             issues: What the rule has found at it.
-            is_certain: Whether they hold whatever follows.
         """
         losses = loss_values(view, LOSSES) if is_training(view) else {}
         settled = self._settled_by(losses) if losses else []
         before = self._course.levels()
-        if issues and not is_certain and before:
+        if issues and before:
             self._held.append(_Suspected(issues, before))
             issues = []
         self._course.observe(view)
@@ -120,10 +121,15 @@ class Aftermath:
         """Return whether a loss is higher after an issue than before it; True if no loss was saved since."""
         first = self._course.first_levels()
         return not suspected.after or any(
-            not mean_loss(values) <= max(RISEN * suspected.before[name], MATTERS * abs(first.get(name, 0.0)))
+            not _median_loss(values) <= max(RISEN * suspected.before[name], MATTERS * abs(first.get(name, 0.0)))
             for name, values in suspected.after.items()
             if name in suspected.before
         )
+
+
+def _median_loss(losses: Sequence[float]) -> float:
+    """Return the median of losses; NaN if one of them is not finite."""
+    return statistics.median(losses) if all(map(math.isfinite, losses)) else math.nan
 
 
 class ProvisionalIssues:

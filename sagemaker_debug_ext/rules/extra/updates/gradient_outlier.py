@@ -40,9 +40,9 @@ class GradientOutlier(TensorRule):
         window: Number of previous norms to compare with; 20 when not given.
         factor: Largest ratio of a norm to its usual value; 50 when not given.
         max_norm: Largest norm of a gradient; 1000 when not given.
-        unless_harmless: Whether to drop an unusual norm below `max_norm` after which no loss rises: the next five
-            losses are on average at most twice as high as the five before, or below a tenth of the first ones; False
-            when not given.
+        unless_harmless: Whether to drop a norm after which no loss rises, as where the script clips gradients before
+            the update: the median of the next five losses is at most twice the mean of the five before, or below a
+            tenth of the first ones. Nothing is dropped at the first step. False when not given.
 
     Source:
         Exploding gradients and clipping them by norm: Pascanu, Mikolov and Bengio, On the Difficulty of Training
@@ -79,8 +79,7 @@ class GradientOutlier(TensorRule):
         issues = super().evaluate(view)
         if not self.parameters["unless_harmless"]:
             return issues
-        largest = max((issue.value or 0.0 for issue in issues or ()), default=0.0)
-        return self._aftermath.settle(view, issues, is_certain=largest > self.parameters["max_norm"])
+        return self._aftermath.settle(view, issues)
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues that are held, if no more steps will follow."""
