@@ -266,7 +266,7 @@ class LearningRateTooLow(UpdateSizeRule):
         return any(gain is not None and gain >= GAIN for gain in gains)
 
     def _has_learnt_half(self) -> bool:
-        """Return whether the error is half of that of the best constant, or, if that is unknown, the loss has halved."""
+        """Return whether the error is half of that of the best constant or, if that is unknown, the loss has halved."""
         gains = [gain for name in self._first_losses if (gain := self._baseline.gain(name)) is not None]
         return max(gains) >= HALF if gains else self._course.has_fallen_from(self._course.first_levels(), FALLEN)
 
