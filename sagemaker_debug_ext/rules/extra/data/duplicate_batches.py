@@ -93,7 +93,7 @@ class DuplicateBatches(TensorRule):
     Samples with few possible values, such as the positions on a board, repeat in each batch. Such samples count only if
     all samples of a batch are equal, or if the batches together have more than twice as many distinct samples. A
     repeated batch of 200 samples or more does not fire, because it may be the whole data set, unless its index shows
-    that an epoch has several. Training on smaller data in one batch fires: exclude the rule.
+    that an epoch has more batches than are distinct. Training on smaller data in one batch fires: exclude the rule.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -160,7 +160,7 @@ class DuplicateBatches(TensorRule):
             return None
         limit: float = self.parameters["max_share_percent"]
         of_batches, of_samples = 100.0 * len(set(seen)) / window, share_of_samples(list(samples))
-        if not _is_of_several(view) and (
+        if not _has_epoch_more_than(view, len(set(seen))) and (
             (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL or self._may_be_all(name)
         ):
             of_batches = 100.0
@@ -186,10 +186,10 @@ class DuplicateBatches(TensorRule):
         return f"Training data repeat in {describe_tensors(names)}: {first.text}."
 
 
-def _is_of_several(view: StepView) -> bool:
-    """Return whether the epoch had another batch before, as the index of the batch shows, which Keras has."""
+def _has_epoch_more_than(view: StepView, num_kinds: int) -> bool:
+    """Return whether an epoch has more batches than there are distinct ones, by the index of the batch in Keras."""
     index = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
-    return index is not None and index > 0
+    return index is not None and index >= num_kinds
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:

@@ -123,6 +123,17 @@ def test_processes_that_draw_the_same_numbers_fire(run_rule, num_workers, is_pai
     assert all("draw the same random numbers" in issue.message for issue in issues)
 
 
+@pytest.mark.parametrize(("num_kinds", "fires"), [(4, False), (2, True)])
+def test_an_order_that_each_epoch_repeats_is_no_fault(run_rule, num_kinds, fires):
+    """Epochs of four batches in the same order have them all; of two batches, each comes twice."""
+    kinds = RNG.normal(size=(num_kinds, 8, 6))
+    steps = steps_of(
+        {"Net_input_0": kinds[step % num_kinds], "batch": np.array([step % 4]), "loss": 1.0} for step in range(40)
+    )
+    issues = run_rule("DuplicateBatches", steps, window=20, max_share_percent=20, unless_all=True)
+    assert bool(issues) == fires
+
+
 @pytest.mark.parametrize("size", [32, 300])
 @pytest.mark.parametrize(("index", "fires"), [(0, False), (7, True)])
 def test_a_batch_that_is_one_of_several_is_not_all_data(run_rule, index, fires, size):
