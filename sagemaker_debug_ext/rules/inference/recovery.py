@@ -21,6 +21,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     is_training,
     loss_values,
 )
+from sagemaker_debug_ext.rules.inference.updates import any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -70,14 +71,16 @@ class _Suspected:
     before: dict[str, float]
     after: dict[str, list[float]] = attrs.field(factory=dict)
     num_steps: int = 0
+    has_died: bool = False
 
 
 class Aftermath:
-    """Holds issues of single steps until the next ones show whether a loss has risen; drops those that did no harm.
+    """Holds issues of single steps until the next ones show whether they did harm; drops those that did none.
 
-    A loss has risen if the median of its values at the `WINDOW` TRAIN steps after an issue is more than twice the mean
-    of those before, and more than a tenth of its first level, or if any of them is not finite. A jump of a step or two
-    is none, because the model has recovered.
+    An issue did harm if a loss has risen, or if a tensor of the issue, such as a gradient, is 0 from then on. A loss
+    has risen if the median of its values at the `WINDOW` TRAIN steps after an issue is more than twice the mean of
+    those before, and more than a tenth of its first level, or if any of them is not finite. A jump of a step or two is
+    none, because the model has recovered.
     """
 
     def __init__(self) -> None:
@@ -92,7 +95,7 @@ class Aftermath:
             issues: What the rule has found at it.
         """
         losses = loss_values(view, LOSSES) if is_training(view) else {}
-        settled = self._settled_by(losses) if losses else []
+        settled = self._settled_by(view, losses) if losses else []
         before = self._course.levels()
         if issues and before:
             self._held.append(_Suspected(issues, before))
@@ -107,10 +110,15 @@ class Aftermath:
         held, self._held = (self._held, []) if is_ended else ([], self._held)
         return [issue for suspected in held if self._did_harm(suspected) for issue in suspected.issues]
 
-    def _settled_by(self, losses: Mapping[str, float]) -> list[Issue]:
+    def _settled_by(self, view: StepView, losses: Mapping[str, float]) -> list[Issue]:
         """Add the losses of a step to those that follow the issues, and return the issues that hold by now."""
         for suspected in self._held:
             suspected.num_steps += 1
+            suspected.has_died = any(
+                name in view.tensor_names and not view.statistic(name, any_non_zero)
+                for issue in suspected.issues
+                for name in issue.tensors
+            )
             for name, loss in losses.items():
                 suspected.after.setdefault(name, []).append(loss)
         due = [suspected for suspected in self._held if suspected.num_steps >= WINDOW]
@@ -118,12 +126,16 @@ class Aftermath:
         return [issue for suspected in due if self._did_harm(suspected) for issue in suspected.issues]
 
     def _did_harm(self, suspected: _Suspected) -> bool:
-        """Return whether a loss is higher after an issue than before it; True if no loss was saved since."""
+        """Return whether a loss is higher after an issue, or a tensor 0; True if no loss was saved since."""
         first = self._course.first_levels()
-        return not suspected.after or any(
-            not _median_loss(values) <= max(RISEN * suspected.before[name], MATTERS * abs(first.get(name, 0.0)))
-            for name, values in suspected.after.items()
-            if name in suspected.before
+        return (
+            suspected.has_died
+            or not suspected.after
+            or any(
+                not _median_loss(values) <= max(RISEN * suspected.before[name], MATTERS * abs(first.get(name, 0.0)))
+                for name, values in suspected.after.items()
+                if name in suspected.before
+            )
         )
 
 

@@ -42,7 +42,8 @@ class GradientOutlier(TensorRule):
         max_norm: Largest norm of a gradient; 1000 when not given.
         unless_harmless: Whether to drop a norm after which no loss rises, as where the script clips gradients before
             the update: the median of the next five losses is at most twice the mean of the five before, or below a
-            tenth of the first ones. Nothing is dropped at the first step. False when not given.
+            tenth of the first ones, and the gradient is not 0 by then, as of units that the update has killed. Nothing
+            is dropped at the first step. False when not given.
 
     Source:
         Exploding gradients and clipping them by norm: Pascanu, Mikolov and Bengio, On the Difficulty of Training

@@ -119,6 +119,14 @@ def test_gradient_outlier_when_no_loss_rises_then_is_dropped(run_rule, after, fi
     assert fired_at(run_rule("GradientOutlier", steps)) == [25]
 
 
+@pytest.mark.parametrize(("last", "fired"), [(0.5, []), (0.0, [25])])
+def test_gradient_outlier_when_gradients_are_zero_since_then_did_harm(run_rule, last, fired):
+    """An enormous update may kill all units of a layer, after which the model answers by a constant."""
+    norms = [0.5] * 25 + [2000.0] + [last] * 14
+    steps = steps_of({"gradient/w": np.full(1, size), "loss": 1.0} for size in norms)
+    assert fired_at(run_rule("GradientOutlier", steps, unless_harmless=True)) == fired
+
+
 @pytest.mark.parametrize(("step", "last", "fired"), [(25, 1.0, []), (25, 3.0, [25]), (0, 1.0, [0])])
 def test_gradient_when_beyond_all_bounds_then_losses_tell_whether_it_did_harm(run_rule, step, last, fired):
     """Clipping may make any norm harmless; at the first step, there are no losses to compare with."""
