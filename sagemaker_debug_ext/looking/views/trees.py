@@ -16,7 +16,7 @@ from sagemaker_debug_ext.looking.page.charts import Line, line_chart, table
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.parts import Content, Detail
-from sagemaker_debug_ext.rules.sagemaker.trees.xgboost_report import xgboost_report
+from sagemaker_debug_ext.rules.inference.xgboost_report import xgboost_report
 
 _MARKS: Final = ("trees/", "feature_importance/")
 """Beginnings of names that only a job of boosted trees has."""

@@ -15,8 +15,7 @@ from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.recovery import FALLEN, ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
-from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, any_non_zero
-from sagemaker_debug_ext.rules.inference.weight_paths import WeightPaths
+from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, WeightPaths, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.xgboost_report import xgboost_report
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.sagemaker.trees.xgboost_report import xgboost_report
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 _LOG: Final = logging.getLogger(__name__)

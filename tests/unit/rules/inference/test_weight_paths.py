@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
-from sagemaker_debug_ext.rules.inference.weight_paths import MOST_FOLLOWED, SAMPLED, WeightPaths
+from sagemaker_debug_ext.rules.inference.updates import MOST_FOLLOWED, SAMPLED, WeightPaths
 
 NAME = "w_weight"
 

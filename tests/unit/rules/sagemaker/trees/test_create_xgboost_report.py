@@ -9,7 +9,7 @@ import pytest
 
 from sagemaker_debug_ext.looking import read_report, write_report
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.sagemaker.trees.xgboost_report import (
+from sagemaker_debug_ext.rules.inference.xgboost_report import (
     classification_scores,
     decile_errors,
     predicted_classes,
