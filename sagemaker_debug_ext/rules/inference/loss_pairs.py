@@ -96,6 +96,11 @@ class EvaluationRounds:
         self._latest = {} if mode is ModeKeys.TRAIN else {**self._latest, **compared}
         return {name: pair for name, pair in ended.items() if name in losses}
 
+    def take_latest(self) -> dict[str, Losses]:
+        """Return the losses of the round so far, which no step of training ends, and forget them."""
+        latest, self._latest = self._latest, {}
+        return latest
+
     @staticmethod
     def _add(means: dict[str, _Mean], losses: Mapping[str, float]) -> None:
         for name, loss in losses.items():

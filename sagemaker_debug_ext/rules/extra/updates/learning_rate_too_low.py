@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
-from sagemaker_debug_ext.rules.inference.recovery import FALLEN, ProvisionalIssues
+from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, WeightPaths, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
@@ -104,9 +104,8 @@ class LearningRateTooLow(UpdateSizeRule):
     parameters, the message says so instead.
 
     It also fires if the job has ended while all weights were going straight ahead, for at least 20 steps and half of
-    all, and the loss was still falling: training needs larger steps, or more of them. It does not fire if predictions
-    have half of the error of the best constant or less, or, where that is unknown, if the loss has halved. Of a large
-    model, up to 16 weights are followed.
+    all, the loss was still falling, and predictions have more than half of the error of the best constant: training
+    needs larger steps, or more of them. Of a large model, up to 16 weights are followed.
 
     It also fires if the sum of the first 50 updates is less than 3 % of its norm for every weight, and the loss has not
     fallen by 5 %. It does not fire if predictions already beat the best constant by 4 %, like those of a pretrained
@@ -230,7 +229,7 @@ class LearningRateTooLow(UpdateSizeRule):
         straightness, before = self._paths.straightness(), self._paths.levels
         if self._paths.num_steps < FEWEST_STEPS or not straightness or min(straightness.values()) < STRAIGHT:
             return []
-        if self._has_learnt_half() or not self._course.has_fallen_from(before, STILL_FALLING):
+        if not (self._lacks_skill() and self._course.has_fallen_from(before, STILL_FALLING)):
             return []
         names, now = sorted(straightness, key=lambda name: (-straightness[name], name)), self._course.levels()
         loss = min(before, key=lambda name: now.get(name, math.inf) / before[name] if before[name] > 0 else math.inf)
@@ -264,10 +263,10 @@ class LearningRateTooLow(UpdateSizeRule):
         gains = (self._baseline.gain(name) for name in self._first_losses)
         return any(gain is not None and gain >= GAIN for gain in gains)
 
-    def _has_learnt_half(self) -> bool:
-        """Return whether the error is half of that of the best constant or, if that is unknown, the loss has halved."""
+    def _lacks_skill(self) -> bool:
+        """Return whether the error is known, and more than half of that of the best constant prediction."""
         gains = [gain for name in self._first_losses if (gain := self._baseline.gain(name)) is not None]
-        return max(gains) >= HALF if gains else self._course.has_fallen_from(self._course.first_levels(), FALLEN)
+        return bool(gains) and max(gains) < HALF
 
     def _has_not_fallen(self) -> bool:
         """Return whether losses were saved, and none of them has fallen."""

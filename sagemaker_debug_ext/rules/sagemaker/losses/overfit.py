@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
@@ -14,6 +15,7 @@ from sagemaker_debug_ext.rules.inference.loss_pairs import (
     loss_pairs,
 )
 from sagemaker_debug_ext.rules.inference.losses import comparable_losses, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.training import is_final
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -52,9 +54,9 @@ class Overfit(BuiltinRule):
     With `unless_falling`, a gap alone does not fire, because it is harmless while the validation loss still falls.
     Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
     none of the latest `patience` comparisons gave a new best validation loss. Only whole rounds are compared then, once
-    training goes on, because parts of them have other samples. Because both losses of a good model are tiny, the gap
-    must be more than a tenth of the largest validation loss, and more than 30 % of the loss of a constant answer
-    where the targets are classes.
+    training goes on or the job has ended, because parts of them have other samples. Because both losses of a good model
+    are tiny, the gap must be more than a tenth of the largest validation loss, and more than 30 % of the loss of a
+    constant answer where the targets are classes.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -80,6 +82,7 @@ class Overfit(BuiltinRule):
     def configure(self) -> None:
         self.selection = chosen_or(self.parameters["tensor_regex"], collections=(CollectionKeys.LOSSES,))
         self._rounds = EvaluationRounds()
+        self._last: StepView | None = None
         self._has_eval_steps = False
         self._exceeded: dict[str, int] = collections.Counter()
         self._best: dict[str, float] = {}
@@ -95,10 +98,22 @@ class Overfit(BuiltinRule):
         if self.parameters["unless_falling"]:
             self._observe_constant(view)
             compared = self._rounds.observe_whole(view.mode, losses)
+            if view.mode is ModeKeys.EVAL and losses:
+                self._last = view
+                if any(is_final(view, name) for name in losses):
+                    return self.issues_while_waiting()
         else:
             compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:
             compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
+        return self._evaluate(view, compared)
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issue of the last round, if no more steps will follow."""
+        last, self._last = (self._last, None) if self.base_trial.loaded_all_steps else (None, self._last)
+        return [] if last is None else self._evaluate(last, self._rounds.take_latest()) or []
+
+    def _evaluate(self, view: StepView, compared: Mapping[str, Losses]) -> list[Issue] | None:
         names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
         if not names:
             return [] if compared else None

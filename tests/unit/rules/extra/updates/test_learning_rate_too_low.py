@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import EVAL, TRAIN, first_cause, steps_of, steps_with
+from support.rule_trials import EVAL, TRAIN, first_cause, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("factor", "fires"), [(1.3, False), (1.1, False), (1 + 1e-6, True), (1.0, False)])
@@ -137,26 +137,29 @@ def test_slow_updates_fire_at_training_steps_only(run_rule):
 
 
 @pytest.mark.parametrize(
-    ("noise", "last", "count", "fires"),
+    ("noise", "last", "count", "is_known", "fires"),
     [
-        (0.0, 0.6, 60, True),
-        (0.3, 0.6, 60, False),
-        (0.0, 0.97, 60, False),
-        (0.0, 0.4, 60, False),
-        (0.0, 0.6, 15, False),
+        (0.0, 0.6, 60, True, True),
+        (0.3, 0.6, 60, True, False),
+        (0.0, 0.97, 60, True, False),
+        (0.0, 0.4, 60, True, False),
+        (0.0, 0.6, 15, True, False),
+        (0.0, 0.6, 60, False, False),
     ],
-    ids=["straight", "to and fro", "flat", "has halved", "few steps"],
+    ids=["straight", "to and fro", "flat", "most is learnt", "few steps", "unknown loss"],
 )
-def test_weights_that_go_straight_ahead_to_the_end_fire(run_rule, noise, last, count, fires):
-    """While the loss still falls, steps all in one direction are too small or too few; noise hides nothing else."""
+def test_weights_that_go_straight_ahead_to_the_end_fire(run_rule, noise, last, count, is_known, fires):
+    """While the loss still falls, steps all in one direction are too small or too few, unless most is learnt."""
     rng = np.random.default_rng(0)
-    steps = steps_of(
-        {
-            "w_weight": np.linspace(1, 2, 8) * (1 + step / 10) + rng.normal(0, noise, 8),
-            "loss": 1 - (1 - last) * step / (count - 1),
-        }
-        for step in range(count)
-    )
-    issues = run_rule("LearningRateTooLow", steps)
+    targets = np.linspace(-1, 1, 100)
+
+    def tensors(step):
+        share = 1 - (1 - last) * step / (count - 1)  # of the error of the best constant
+        answers = targets * (1 - np.sqrt(share))
+        loss = loss_tensors(answers, targets, np.mean((answers - targets) ** 2), "MSELoss")
+        weight = np.linspace(1, 2, 8) * (1 + step / 10) + rng.normal(0, noise, 8)
+        return {"w_weight": weight, **(loss if is_known else {"loss": share})}
+
+    issues = run_rule("LearningRateTooLow", steps_of(map(tensors, range(count))))
     assert [issue.step for issue in issues] == [count - 1] * fires
     assert first_cause(issues) == ("learning rate too low" if fires else None)

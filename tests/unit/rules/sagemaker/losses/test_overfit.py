@@ -160,6 +160,29 @@ def test_a_part_of_a_round_is_no_overfitting(run_rule, rise, fires):
     assert bool(run_rule("Overfit", history, unless_falling=True, **parameters)) == fires
 
 
+@pytest.mark.parametrize(("number", "fires"), [(3, False), (4, True)])
+def test_the_last_round_counts_once_the_job_has_ended(tmp_path, run_rule, number, fires):
+    """With `unless_falling`, though no step of training follows, in a replay and in a job that was followed."""
+    history = [(TRAIN, 1.0), (EVAL, 2.0), *[(TRAIN, 0.1), (EVAL, 4.0), (EVAL, 6.0)] * (number - 1)]
+    parameters = {"ratio_threshold": 2, "patience": 3, "unless_falling": True}
+    issues = run_rule("Overfit", loss_history(*history), **parameters)
+    assert [issue.step for issue in issues] == [len(history) - 1] * fires
+    job, counts = SmallTrial(tmp_path), dict.fromkeys(ModeKeys, 0)
+
+    def go_on(_seconds):
+        if history:
+            mode, loss = history.pop(0)
+            job.write(mode, counts[mode], {"loss": loss}, global_step=sum(counts.values()))
+            counts[mode] += 1
+        else:
+            job.end()
+
+    go_on(0)
+    trial = create_trial(str(tmp_path))
+    followed = evaluate([create_rule("Overfit", trial, parameters)], trial, sleep=go_on).run()
+    assert [issue.step for issue in followed] == [issue.step for issue in issues]
+
+
 @pytest.mark.parametrize(("last", "fires"), [(0.3, False), (0.6, True)])
 def test_a_gap_of_tiny_losses_is_negligible(run_rule, last, fires):
     """With `unless_falling`, a gap of less than a tenth of the largest validation loss is tolerated."""
