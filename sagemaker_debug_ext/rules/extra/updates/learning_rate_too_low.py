@@ -39,7 +39,7 @@ ENDING: Final = 0.2
 """Fraction of all updates up to which the latest may be tiny, because schedules end near a rate of 0."""
 FEWEST_STEPS: Final = 20
 """Smallest number of updates of which to say that they went straight ahead."""
-STRAIGHT: Final = 0.9
+STRAIGHT: Final = 0.97
 """Ratio of distance to length from which on a way is straight."""
 STILL_FALLING: Final = 0.95
 """Fraction of its level at the beginning of that way below which a loss is still falling."""
