@@ -22,6 +22,8 @@ MADE: Final = Selection(roles=(Role.MODEL_INPUT, Role.LAYER_OUTPUT))
 """Tensors that are reshaped on the way to the next layer or the loss."""
 TAKEN: Final = Selection(roles=(Role.LAYER_INPUT,))
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
+RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
+"""Classes of the layers whose inputs are series."""
 FEWEST_PLACES: Final = 8
 """Fewest samples, and steps of time, of a series to look at."""
 ROUGH: Final = 0.8
@@ -235,7 +237,9 @@ def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tup
     for layer in view.program.layers:
         name = f"{layer.name}_input_0"
         value = taken.get(name)
-        if layer.batch_axis is None or value is None or value.ndim != 3 or value.dtype.kind not in "fV":
+        if layer.type not in RECURRENT or layer.batch_axis is None:
+            continue  # as attention, whose inputs depend on the place, too, which all samples share
+        if value is None or value.ndim != 3 or value.dtype.kind not in "fV":
             continue
         if is_reshaped_series(value, layer.batch_axis):
             way = f"holds series of shape {(value.shape[1], value.shape[0], value.shape[2])}, reshaped, not transposed"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.extra.layers.axis_mixup import is_reshaped_series
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, fired_at, loss_tensors
@@ -186,6 +187,17 @@ def test_series_that_were_reshaped_fire(run_rule, monkeypatch, taken, axis, fire
     issues = run_rule("AxisMixup", steps)
     assert bool(issues) == fires
     assert not fires or likely_causes(issues)[0].name == "axes"
+
+
+def test_series_when_attention_takes_them_then_may_depend_on_the_place(run_rule, monkeypatch):
+    """Encodings of places, which all samples share, jump from place to place, and not from sample to sample."""
+    layer = LayerRecord(name="attention", type="MultiheadAttention", batch_axis=0)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
+    rng = np.random.default_rng(0)
+    taken = rng.normal(size=(16, 24)) + rng.normal(0, 0.1, (32, 16, 24))
+    steps = {(TRAIN, step): {"Net_input_0": taken, "attention_input_0": taken} for step in range(3)}
+    assert is_reshaped_series(taken, axis=0)
+    assert run_rule("AxisMixup", steps) == []
 
 
 STATES = np.random.default_rng(0).normal(size=(2, 6, 4))
