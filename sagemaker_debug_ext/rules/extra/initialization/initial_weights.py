@@ -44,6 +44,11 @@ def gain(weight: Array) -> float | None:
     return size / math.sqrt(len(weight)) if size > 0 else None
 
 
+def root_mean_square(weight: Array) -> float | None:
+    """Return the root mean square of a weight; None if it has no elements."""
+    return norm(weight) / math.sqrt(weight.size) if weight.size else None
+
+
 def is_of_one_value(weight: Array) -> bool:
     """Return whether all elements are the same, and neither 0 nor 1, with which some layers start on purpose.
 
@@ -64,10 +69,10 @@ class InitialWeights(TensorRule):
     """Weights start far too large or far too small.
 
     Checks weights of two or more axes at the first TRAIN step (or step 0 of a trial without modes); axis 0 is the axis
-    of the units. Weights with ``emb``, ``wte``, ``wpe`` or ``lora`` in their names are skipped, and those of layers
-    that the program record calls embeddings, because their inputs are indices. The gain of a layer is the root mean
-    square of its weights times the root of the number of inputs of a unit. It is the ratio of the size of outputs to
-    that of inputs, and from 0.5 to 1.5 with the usual initialisations.
+    of the units. Weights with ``emb``, ``wte``, ``wpe`` or ``lora`` in their names are skipped. The gain of a layer is
+    the root mean square of its weights times the root of the number of inputs of a unit. It is the ratio of the size of
+    outputs to that of inputs, and from 0.5 to 1.5 with the usual initialisations. Layers that the program record calls
+    embeddings have indices as inputs: their gain is the root mean square itself, which may be small.
 
     The rule fires if the gain is above `max_gain`, or if that of at least two layers is below `min_gain`. Weights that
     are all 0 do not count. A single small layer has a gradient of usual size, so that it soon grows; policies of agents
@@ -105,10 +110,10 @@ class InitialWeights(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the gain of a layer."""
-        if not is_training(view) or EMBEDDING.search(name) or view.once(_is_of_embedding, name):
+        if not is_training(view) or EMBEDDING.search(name):
             return None
-        scheme = naming_scheme_of(view.trial)
-        measure = gain_of_last if scheme.has_units_last(name) else gain
+        scheme, is_table = naming_scheme_of(view.trial), view.once(_is_of_embedding, name)
+        measure = root_mean_square if is_table else gain_of_last if scheme.has_units_last(name) else gain
         if scheme.is_updated(name):
             first = self._first_value(view, name)
             found = None if first is None else measure(first)
@@ -117,7 +122,7 @@ class InitialWeights(TensorRule):
         if found is None or not math.isfinite(found):
             return None
         high: float = self.parameters["max_gain"] / (OFTEN if RECURRENT.search(name) else 1)
-        low: float = self.parameters["min_gain"]
+        low: float = 0.0 if is_table else self.parameters["min_gain"]
         if view.mode_step == 0 and view.statistic(name, is_of_one_value):
             return Measurement(found, fires=True, threshold=high, severity=math.inf, text=OF_ONE_VALUE)
         fires = found > high or found < low

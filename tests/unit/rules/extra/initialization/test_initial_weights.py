@@ -39,14 +39,16 @@ def test_some_weights_have_no_gain(run_rule):
     assert run_rule("InitialWeights", {(TRAIN, 0): {"embedding.weight": np.ones((5, 900))}}) == []
 
 
-@pytest.mark.parametrize(("kind", "fires"), [("Embedding", False), ("Linear", True)])
-def test_tables_of_vectors_have_no_gain_whatever_their_names(run_rule, monkeypatch, kind, fires):
-    """The inputs of an embedding are indices, so its program record counts, not its name."""
+@pytest.mark.parametrize(
+    ("kind", "size", "fires"),
+    [("Embedding", 1e-4, False), ("Linear", 1e-4, True), ("Embedding", 12.0, False), ("Embedding", 36.0, True)],
+)
+def test_tables_of_vectors_have_another_gain_whatever_their_names(run_rule, monkeypatch, kind, size, fires):
+    """The inputs of an embedding are indices, so its vectors may be small, and their number does not count."""
     layers = tuple(LayerRecord(name=name, type=kind) for name in ("users", "items"))
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
-    tables = {
-        f"Net_{layer.name}.weight": weight for layer, weight in zip(layers, layers_of(1e-4, 1e-4).values(), strict=True)
-    }
+    weights = layers_of(size, size).values()  # of a root mean square of a quarter of that size
+    tables = {f"Net_{layer.name}.weight": weight for layer, weight in zip(layers, weights, strict=True)}
     assert bool(run_rule("InitialWeights", {(TRAIN, 0): tables})) == fires
 
 
