@@ -45,8 +45,9 @@ def gain(weight: Array) -> float | None:
 
 
 def root_mean_square(weight: Array) -> float | None:
-    """Return the root mean square of a weight; None if it has no elements."""
-    return norm(weight) / math.sqrt(weight.size) if weight.size else None
+    """Return the root mean square of a weight; None if it has no elements or only zeros."""
+    size = norm(weight)
+    return size / math.sqrt(weight.size) if size > 0 else None
 
 
 def is_of_one_value(weight: Array) -> bool:

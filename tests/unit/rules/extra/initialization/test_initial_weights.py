@@ -41,7 +41,13 @@ def test_some_weights_have_no_gain(run_rule):
 
 @pytest.mark.parametrize(
     ("kind", "size", "fires"),
-    [("Embedding", 1e-4, False), ("Linear", 1e-4, True), ("Embedding", 12.0, False), ("Embedding", 36.0, True)],
+    [
+        ("Embedding", 0.0, False),
+        ("Embedding", 1e-4, False),
+        ("Linear", 1e-4, True),
+        ("Embedding", 12.0, False),
+        ("Embedding", 36.0, True),
+    ],
 )
 def test_tables_of_vectors_have_another_gain_whatever_their_names(run_rule, monkeypatch, kind, size, fires):
     """The inputs of an embedding are indices, so its vectors may be small, and their number does not count."""
@@ -49,7 +55,8 @@ def test_tables_of_vectors_have_another_gain_whatever_their_names(run_rule, monk
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
     weights = layers_of(size, size).values()  # of a root mean square of a quarter of that size
     tables = {f"Net_{layer.name}.weight": weight for layer, weight in zip(layers, weights, strict=True)}
-    assert bool(run_rule("InitialWeights", {(TRAIN, 0): tables})) == fires
+    issues = run_rule("InitialWeights", {(TRAIN, 0): tables})
+    assert bool(issues) == fires
 
 
 @pytest.mark.parametrize(("value", "fires"), [(0.05, True), (0.0, False), (1.0, False)])
