@@ -31,7 +31,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "DeadRelu": {"tensor_regex": Role.RELU_OUTPUT, "threshold_layer": 95},
     "ExplodingTensor": {},
     "FeatureImportanceOverweight": {"nfeatures": 1, "threshold": 0.95, "start_step": 5},
-    "Overfit": {"ratio_threshold": 3, "patience": 3, "start_step": 20, "unless_falling": True},
+    "Overfit": {"ratio_threshold": 3, "patience": 2, "start_step": 20, "unless_falling": True},
     "SaturatedActivation": {
         "tensor_regex": Role.SATURATING_INPUT,
         "threshold_tanh_min": -5,
