@@ -209,15 +209,21 @@ class WeightPaths:
         return self._legs[0].levels if self._legs else {}
 
     def straightness(self) -> dict[str, float]:
-        """Return how far each weight has come, relative to the length of its way; those at rest are left out."""
+        """Return how far each weight has come, relative to the length of its way; those at rest are left out.
+
+        A weight that is not finite has come nowhere.
+        """
         if not self._legs:
             return {}
         leg = self._legs[0]
-        return {
-            name: norm(self._latest[name] - start) / leg.lengths[name]
-            for name, start in leg.starts.items()
-            if leg.lengths.get(name, 0.0) > 0 and start.shape == self._latest[name].shape
-        }
+        moved = {name: start for name, start in leg.starts.items() if leg.lengths.get(name, 0.0) > 0}
+        with np.errstate(all="ignore"):
+            ratios = {
+                name: norm(self._latest[name] - start) / leg.lengths[name]
+                for name, start in moved.items()
+                if start.shape == self._latest[name].shape
+            }
+        return {name: ratio if math.isfinite(ratio) else 0.0 for name, ratio in ratios.items()}
 
 
 def _some(names: Sequence[str]) -> Sequence[str]:

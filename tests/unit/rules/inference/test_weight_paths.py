@@ -49,6 +49,14 @@ def test_a_weight_at_rest_has_no_way():
     assert followed([1.0] * 9).straightness() == followed([1.0]).straightness() == followed([]).straightness() == {}
 
 
+@pytest.mark.parametrize("number", [np.inf, -np.inf, 1e300])
+def test_a_weight_that_is_not_finite_has_come_nowhere(number):
+    """Nor does it warn, whatever follows."""
+    with np.errstate(all="ignore"):  # as rules evaluate steps
+        paths = followed([number, 0.0, -number])
+    assert all(ratio <= 1 for ratio in paths.straightness().values())
+
+
 def test_large_models_are_followed_in_part():
     """Some weights of all parts of the model, and the first elements of each."""
     paths = WeightPaths(LossCourse())
