@@ -39,7 +39,10 @@ def _document() -> Mapping[str, Any]:
 
 @functools.cache
 def _builtin_rules() -> Mapping[str, RuleSpec]:
+    shared = {parameter["name"]: parameter for parameter in _document()["shared_parameters"]}
     entries = {entry["name"]: dict(entry) for entry in _document()["rules"]}
+    for entry in entries.values():
+        entry["parameters"] = [*entry["parameters"], *(shared[name] for name in entry.pop("shares", ()))]
     sub_rules = {name: entry.pop("sub_rules") for name, entry in entries.items() if "sub_rules" in entry}
     specs = {name: RuleSpec.from_dict(entry) for name, entry in entries.items()}
     return {**specs, **{name: _with_sub_rules(specs[name], specs, members) for name, members in sub_rules.items()}}

@@ -56,6 +56,8 @@ class Rule(abc.ABC):
         logger: For messages of the rule.
         output_path: Folder for files that the rule writes; None if it must not write any.
         report: Notes of the rule on its findings, in a form of its own.
+        unless_learnt: Percentage by which the errors of a model have to be below those of the best constant prediction
+            for `evaluate` to drop the issues; None if they count whatever it learns. See `rules.evaluation.outcome`.
 
     Example:
         >>> class LargeLoss(Rule):
@@ -72,6 +74,7 @@ class Rule(abc.ABC):
 
     is_stateless: ClassVar[bool] = False
     has_per_tensor_state: ClassVar[bool] = False
+    unless_learnt: float | None = None
 
     def __init__(
         self,

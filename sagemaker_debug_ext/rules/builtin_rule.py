@@ -7,7 +7,7 @@ import functools
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import attrs
 import numpy as np
@@ -90,6 +90,7 @@ class BuiltinRule(Rule):
             given["other_trials"] = [trial.path for trial in other_trials]
         self.parameters: dict[str, Any] = spec.parse_parameters(given)
         self._given = given
+        self.unless_learnt = cast("float | None", self.parameters.get("unless_learnt"))
         self.clock = clock
         self.views = StepReader(base_trial)
         if self.begins_anew:

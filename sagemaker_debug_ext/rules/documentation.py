@@ -14,18 +14,19 @@ from typing import Final
 
 from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec, list_rule_specs
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.evaluation.outcome import MAX_PATIENCE, PATIENCE
 from sagemaker_debug_ext.rules.factory.loading import load_rule_class
 from sagemaker_debug_ext.rules.reading.tensor_roles import NOTHING, SCHEMES, Role
-from sagemaker_debug_ext.rules.recommended import RECOMMENDED
+from sagemaker_debug_ext.rules.recommended import LEARNT, RECOMMENDED
 
 BAR: Final = r"\|"
 """A bar that does not end a cell of a table."""
 
-_INTRODUCTION = """# Built-in rules
+_INTRODUCTION: Final = f"""# Built-in rules
 
 <!-- Written by: python -m sagemaker_debug_ext.rules.documentation docs/rules.md -->
 
-Create a rule by name, `create_rule("DeadRelu", trial, {"threshold_layer": 30})`. Run one rule with
+Create a rule by name, `create_rule("DeadRelu", trial, {{"threshold_layer": 30}})`. Run one rule with
 `invoke_rule(rule)`, several with `evaluate(rules, trial)`, or any from a shell with
 `sagemaker-debug rules run TRIAL DeadRelu`. Parameter values may be text. `explain(rule)` lists the tensors that a rule
 reads.
@@ -34,6 +35,13 @@ reads.
 parameters that suit most jobs. `likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` ranks the likely causes of
 the issues of several rules. `sagemaker-debug rules run TRIAL --recommended` does both; with `--json`, the causes are in
 the list `likely_causes` beside the list `rules`. A cause whose `may_follow` is true may be a consequence of another.
+
+A large gradient, unscaled inputs or small initial weights may keep a model from learning. Where it learns nevertheless,
+they are no fault. Rules that look for such reasons have the parameter `unless_learnt`, a gain in percent. The gain of a
+model is how far its errors are below those of the best constant prediction. `evaluate` holds the issues of these rules
+back, and drops them at the end of a job with that gain. While a job runs, they count after {PATIENCE} training steps if
+no loss falls, and after {MAX_PATIENCE:,} in any case. They count, too, where no predictions and targets were saved.
+The recommended rules have it at {LEARNT:g} %; by themselves, rules do not, and `invoke_rule` holds nothing back.
 
 [rules-at-scale.md](rules-at-scale.md) describes actions that follow an issue, and the evaluation of large trials on
 many machines.

@@ -106,6 +106,7 @@ class IsolatedRule(Rule):
         self.rule_name = str(answer["rule_name"])
         self._watches_waiting = bool(answer["watches_waiting"])
         self._finishes = bool(answer["finishes"])
+        self.unless_learnt = answer["unless_learnt"]
 
     def invoke_at_step(self, step: int) -> bool:
         """Return whether the rule fires at a global step."""

@@ -62,6 +62,7 @@ def _introduce(rule: Rule) -> dict[str, Any]:
         "rule_name": rule.rule_name,
         "watches_waiting": type(rule).issues_while_waiting is not Rule.issues_while_waiting,
         "finishes": type(rule).evaluation_ended is not Rule.evaluation_ended,
+        "unless_learnt": rule.unless_learnt,
     }
 
 

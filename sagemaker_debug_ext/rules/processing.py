@@ -12,6 +12,7 @@ the other, or each to all by shares of the tensors (see `rules.scaling`).
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import logging
 import os
@@ -25,9 +26,9 @@ import attrs
 
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, exit_code, write_result
-from sagemaker_debug_ext.rules.factory.creation import find_rule_class, make_rule
+from sagemaker_debug_ext.rules.factory.creation import make_rule
 from sagemaker_debug_ext.rules.factory.reference import RuleReference
-from sagemaker_debug_ext.rules.scaling import Shard, ShardResult, evaluate_shard, merge, run_actions
+from sagemaker_debug_ext.rules.scaling import Shard, ShardResult, divide, evaluate_shard, merge, run_actions
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import try_parse_index_key
@@ -155,27 +156,16 @@ def shards_of_host(
 ) -> list[Shard]:
     """Return the shards of one instance; all instances together evaluate each step once."""
     number, num_hosts = surroundings.number, len(surroundings.hosts)
-    alone: dict[str, RuleReference] = {}
-    shared: dict[str, RuleReference] = {}
-    shards: list[Shard] = []
-    dealt = 0
-    for name, reference in rules.items():
-        rule_class: Any = find_rule_class(reference.rule, reference.source)
-        if rule_class.is_stateless:
-            alone[name] = reference
-        elif rule_class.has_per_tensor_state and num_hosts > 1:
-            shared[name] = reference
-        else:
-            if dealt % num_hosts == number:
-                shards.append(
-                    Shard(trial_path=trial.path, rules={name: reference}, output_path=surroundings.output_folder)
-                )
-            dealt += 1
-    if shared:
-        shards.append(Shard(trial_path=trial.path, rules=shared, share=(number, num_hosts)))
-    if alone:
+    by_steps, by_tensors, whole = divide(rules, trial, num_shares=num_hosts)
+    shards = [
+        Shard(trial_path=trial.path, rules={name: reference}, output_path=surroundings.output_folder)
+        for name, reference in itertools.islice(whole.items(), number, None, num_hosts)
+    ]
+    if by_tensors:
+        shards.append(Shard(trial_path=trial.path, rules=by_tensors, share=(number, num_hosts)))
+    if by_steps:
         steps = _steps_of_host(trial, surroundings)
-        shards.append(Shard(trial_path=trial.path, rules=alone, only_steps=frozenset(steps)))
+        shards.append(Shard(trial_path=trial.path, rules=by_steps, only_steps=frozenset(steps)))
     return shards
 
 

@@ -4,6 +4,10 @@ Not every built-in rule suits every job at its defaults. Some rules are for one 
 which are those of SageMaker, fire on sound runs. LossNotDecreasing, for example, fires on the noise between single
 batches. The rules and parameters here were chosen on the runs of ``benchmarks/detection``. Each limit is about twice as
 far from usual values as the most extreme sound run, unless that would miss more than a few faults.
+
+Rules about what may keep a model from learning, such as a high learning rate, weights that start small, or units that
+are always 0, have `unless_learnt`: their issues do not count where the model learns its task nevertheless. Rules about
+what is wrong however well it learns, such as a part that is never trained, have not.
 """
 
 from __future__ import annotations
@@ -18,6 +22,12 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
     from sagemaker_debug_ext.trials import Trial
 
+LEARNT: Final = 60
+"""Gain over the best constant prediction, in percent, of models that learn their task.
+
+Hardly a faulty model gets as far, unless the fault is of a kind that does not show in what it learns.
+"""
+
 RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     # those of SageMaker
     "ClassImbalance": {
@@ -28,7 +38,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "per_sample": True,
         "unless_weighed": True,
     },
-    "DeadRelu": {"tensor_regex": Role.RELU_OUTPUT, "threshold_layer": 95},
+    "DeadRelu": {"tensor_regex": Role.RELU_OUTPUT, "threshold_layer": 95, "unless_learnt": LEARNT},
     "ExplodingTensor": {},
     "FeatureImportanceOverweight": {"nfeatures": 1, "threshold": 0.95, "start_step": 5},
     "Overfit": {"ratio_threshold": 3, "patience": 2, "start_step": 20, "unless_falling": True},
@@ -40,41 +50,42 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "threshold_sigmoid_max": 10,
         "threshold_inactivity": 30,
         "unless_learning": True,
+        "unless_learnt": LEARNT,
     },
     "TreeDepth": {"depth": 8},
     # further ones
-    "ActivationCollapse": {"threshold": 3e-4, "patience": 8, "patience_running": 200},
+    "ActivationCollapse": {"threshold": 3e-4, "patience": 8, "patience_running": 200, "unless_learnt": LEARNT},
     "AxisMixup": {},
     "DuplicateBatches": {"window": 20, "max_share_percent": 20, "unless_all": True},
     "EvaluationMismatch": {"max_shift": 2, "max_ratio": 4, "patience": 2},
     "EvaluationOverlap": {},
-    "FlatLoss": {"threshold": 0.02, "patience": 10, "patience_running": 200},
+    "FlatLoss": {"threshold": 0.02, "patience": 10, "patience_running": 200, "unless_learnt": LEARNT},
     "FrozenParameters": {"patience": 10, "patience_running": 200},
     "GeneralizationGap": {"ratio_threshold": 0.5},
-    "GradientDecay": {},
-    "GradientOutlier": {"factor": 100, "max_norm": 3000, "unless_harmless": True},
+    "GradientDecay": {"unless_learnt": LEARNT},
+    "GradientOutlier": {"factor": 100, "max_norm": 3000, "unless_harmless": True, "unless_learnt": LEARNT},
     "GradientsNotReset": {"patience": 8},
-    "InitialLoss": {"factor": 4.5},
-    "InitialWeights": {"max_gain": 12, "min_gain": 0.013},
-    "InputScale": {"max_scale": 40},
+    "InitialLoss": {"factor": 4.5, "unless_learnt": LEARNT},
+    "InitialWeights": {"max_gain": 12, "min_gain": 0.013, "unless_learnt": LEARNT},
+    "InputScale": {"max_scale": 40, "unless_learnt": 97},
     "LabelMix": {"min_mixing": 0.4, "max_ratio": 20},
     "LeakingFeature": {"copies": False},
-    "LearningRateSchedule": {},
-    "LearningRateTooHigh": {"threshold": 0.35, "patience_running": 200},
-    "LearningRateTooLow": {"threshold": 5e-6, "patience_running": 200},
+    "LearningRateSchedule": {"unless_learnt": LEARNT},
+    "LearningRateTooHigh": {"threshold": 0.35, "patience_running": 200, "unless_learnt": LEARNT},
+    "LearningRateTooLow": {"threshold": 5e-6, "patience_running": 200, "unless_learnt": LEARNT},
     "LossDirection": {"factor": 2},
-    "LossDivergence": {"factor": 4.5},
+    "LossDivergence": {"factor": 4.5, "unless_learnt": LEARNT},
     "LossInputMismatch": {"patience": 40, "patience_running": 300},
-    "LossPlateau": {},
-    "LossSpike": {"factor": 10, "patience": 2},
+    "LossPlateau": {"unless_learnt": LEARNT},
+    "LossSpike": {"factor": 10, "patience": 2, "unless_learnt": LEARNT},
     "MissingActivation": {},
     "MovingAverageLag": {},
     "NoSkill": {},
     "NonFiniteOrigin": {},
-    "OverRegularisation": {"max_dropped": 0.85},
-    "PredictionCollapse": {"max_share": 0.995, "patience": 50, "patience_running": 300},
+    "OverRegularisation": {"max_dropped": 0.85, "unless_learnt": LEARNT},
+    "PredictionCollapse": {"max_share": 0.995, "patience": 50, "patience_running": 300, "unless_learnt": LEARNT},
     "ReplicaDivergence": {},
-    "SlowLearning": {"min_fall_percent": 1},
+    "SlowLearning": {"min_fall_percent": 1, "unless_learnt": LEARNT},
     "TokenShift": {},
     "TrainEvalMixup": {"patience": 4},
     "TreeGrowth": {},

@@ -15,7 +15,7 @@ import itertools
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -27,7 +27,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule
 from sagemaker_debug_ext.rules.evaluation.blocks import num_cores
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.evaluation.status import RuleStatus, condition_met_details, shortfall_details
-from sagemaker_debug_ext.rules.factory.creation import find_rule_class, make_rule
+from sagemaker_debug_ext.rules.factory.creation import make_rule
 from sagemaker_debug_ext.rules.factory.reference import RuleReference
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.trials import Trial, create_trial
@@ -210,28 +210,51 @@ def run_actions(rules: Mapping[str, Rule], found: ShardResult) -> None:
                 rule.actions.invoke(issue.message)
 
 
+class Division(NamedTuple):
+    """Rules by what of a trial each shard evaluates.
+
+    Attributes:
+        by_steps: Rules that evaluate each step alone.
+        by_tensors: Rules that evaluate each tensor alone, so that each tensor is read once for all of them.
+        whole: Rules that see everything.
+    """
+
+    by_steps: dict[str, RuleReference]
+    by_tensors: dict[str, RuleReference]
+    whole: dict[str, RuleReference]
+
+
+def divide(rules: Mapping[str, RuleReference], trial: Trial, num_shares: int) -> Division:
+    """Return how rules may be divided. With a single share of the tensors, none is divided by tensors."""
+    division = Division({}, {}, {})
+    for name, reference in rules.items():
+        rule = make_rule(reference.without_actions(), trial)
+        if rule.unless_learnt is not None:  # what a model learns shows at all steps together
+            division.whole[name] = reference
+        elif rule.is_stateless:
+            division.by_steps[name] = reference
+        elif rule.has_per_tensor_state and num_shares > 1:
+            division.by_tensors[name] = reference
+        else:
+            division.whole[name] = reference
+    return division
+
+
 def make_shards(rules: Mapping[str, RuleReference], trial: Trial, num_shards: int) -> Iterable[Shard]:
     """Yield the shards.
 
-    Ranges of steps for the rules that evaluate each step alone; shares of the tensors for those that evaluate each
-    tensor alone, so that each is read once for all of them; everything for each other rule.
+    Ranges of steps or shares of the tensors for the rules that `divide` allows it for; everything for each other rule.
     """
-    alone = {name: reference for name, reference in rules.items() if _class_of(reference).is_stateless}
-    shared = {
-        name: reference
-        for name, reference in rules.items()
-        if num_shards > 1 and name not in alone and _class_of(reference).has_per_tensor_state
-    }
-    for name, reference in rules.items():  # first, because they take longest
-        if name not in alone and name not in shared:
-            yield Shard(trial_path=trial.path, rules={name: reference})
-    steps = trial.steps() if alone else []
+    by_steps, by_tensors, whole = divide(rules, trial, num_shares=num_shards)
+    for name, reference in whole.items():  # first, because they take longest
+        yield Shard(trial_path=trial.path, rules={name: reference})
+    steps = trial.steps() if by_steps else []
     num_ranges = min(num_shards, len(steps))
     starts = [steps[len(steps) * number // num_ranges] for number in range(num_ranges)]  # as even as may be
     for start, end in itertools.zip_longest(starts, starts[1:]):
-        yield Shard(trial_path=trial.path, rules=alone, start_step=start, end_step=end)
-    for number in range(num_shards) if shared else ():  # last, because they are for few rules
-        yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
+        yield Shard(trial_path=trial.path, rules=by_steps, start_step=start, end_step=end)
+    for number in range(num_shards) if by_tensors else ():  # last, because they are for few rules
+        yield Shard(trial_path=trial.path, rules=by_tensors, share=(number, num_shards))
 
 
 def evaluate_shard(shard: Shard) -> ShardResult:
@@ -341,7 +364,3 @@ def _joined(first: RuleStatus, second: RuleStatus) -> RuleStatus:
         last_step=max(last, default=None),
         modified_at=max(first.modified_at, second.modified_at),
     )
-
-
-def _class_of(reference: RuleReference) -> Any:
-    return find_rule_class(reference.rule, reference.source)

@@ -239,7 +239,7 @@ ALLOWED_WITHIN = {
         "reading": set(),
         "base": {"_validation", "action", "issue", "required_tensors"},
         "builtin_rule": {"base", "issue", "reading"},
-        "evaluation": {"_validation", "base", "builtin_rule", "issue", "reading"},
+        "evaluation": {"_validation", "base", "builtin_rule", "inference", "issue", "reading"},
         "inference": {"builtin_rule", "issue", "reading"},
         "sagemaker": RULE | {"action"},
         "extra": RULE,

@@ -28,6 +28,7 @@ from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.evaluation.blocks import BlockReader
 from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
+from sagemaker_debug_ext.rules.evaluation.outcome import Outcome
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, write_result
 from sagemaker_debug_ext.rules.evaluation.status import (
     EvaluationStatus,
@@ -52,11 +53,15 @@ _EXPECTED = (*_NO_RESULT, RuleEvaluationConditionMet)
 
 
 class _Run:
-    """One rule of an evaluation, with its status. Errors of the rule end it and are not raised."""
+    """One rule of an evaluation, with its status. Errors of the rule end it and are not raised.
+
+    Issues of a rule with `Rule.unless_learnt` are held until `confirm` or `refute`.
+    """
 
     def __init__(
         self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float], output_path: str | None
     ) -> None:
+        self.name = name
         self.rule = rule
         self.is_active = True
         self._status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
@@ -68,6 +73,8 @@ class _Run:
         self._stop_on_first_issue = stop_on_first_issue
         self._clock = clock
         self._kept_issues: list[Issue] = []
+        self._is_holding = rule.unless_learnt is not None
+        self.held: list[Issue] = []
         self._result_folder = None if output_path is None else str(Path(output_path, _as_file_name(name)))
         if self._result_folder is not None:
             rule.output_path = self._result_folder
@@ -111,7 +118,7 @@ class _Run:
         self.skip(step, is_evaluated=issues is not None)
         if not issues:
             return []
-        recorded = self._record(issues)
+        recorded = self._hold_or_record(issues)
         if ends:
             self.end("IssuesFound")
         return recorded
@@ -123,11 +130,16 @@ class _Run:
         except RuleFailure as failure:
             self.fail(failure.error)
             return []
-        recorded: list[Issue] = []
-        for _, found in itertools.groupby(issues, key=lambda issue: issue.step):
-            if self.is_active:  # rather than ended by its first issue
-                recorded += self._record(list(found))
-        return recorded
+        return self._hold_or_record(issues)
+
+    def confirm(self) -> list[Issue]:
+        """Return the issues that were held; further ones are not."""
+        held, self.held, self._is_holding = self.held, [], False
+        return self._hold_or_record(held)
+
+    def refute(self) -> None:
+        """Drop the issues that were held."""
+        self.held = []
 
     def fail(self, error: BaseException) -> None:
         """End the rule with an error."""
@@ -164,6 +176,17 @@ class _Run:
             return "Error", error_details(failure.error)
         return status, details
 
+    def _hold_or_record(self, issues: Sequence[Issue]) -> list[Issue]:
+        """Return the issues that count by now, under the name of the rule."""
+        if self._is_holding:
+            self.held += issues
+            return []
+        recorded: list[Issue] = []
+        for _, found in itertools.groupby(issues, key=lambda issue: issue.step):
+            if self.is_active:  # rather than ended by its first issue
+                recorded += self._record(list(found))
+        return recorded
+
     def _record(self, issues: Sequence[Issue]) -> list[Issue]:
         step, first = min(issue.step for issue in issues), self._status.first_issue_step
         if first is None or step < first:  # rules that hold issues back return them at a later step
@@ -183,6 +206,61 @@ class _Run:
         with self._status_lock:
             self._modified_at = self._clock()
             self._status = attrs.evolve(self._status, **changes)  # type: ignore[arg-type]
+
+
+class _HeldIssues:
+    """Decides which issues count that rules with `Rule.unless_learnt` find: those of models that do not learn.
+
+    Args:
+        runs: The rules of the evaluation.
+        views: Reader of the trial.
+    """
+
+    def __init__(self, runs: Sequence[_Run], views: StepReader) -> None:
+        self._holding = [run for run in runs if run.rule.unless_learnt is not None]
+        self._outcome = Outcome(views)
+        self._since: dict[str, int] = {}
+
+    def settle(self, step: int) -> list[Issue]:
+        """Observe a step that the rules are about to evaluate, and return the earlier issues that count by now."""
+        if not self._holding:
+            return []
+        try:
+            return call_rule(self._settle, step)
+        except RuleFailure as failure:
+            LOG.warning("issues count at once, as it is unknown whether the model learns", exc_info=failure.error)
+            return self._confirm(self._holding)
+
+    def end(self) -> list[Issue]:
+        """Return the issues that count at the end of the evaluation, or of the training of a model."""
+        suspected = [run for run in self._holding if run.held]
+        refuted = [run for run in suspected if self._has_learnt(run)]
+        for run in refuted:
+            run.refute()
+        return self._confirm([run for run in suspected if run not in refuted])
+
+    def _settle(self, step: int) -> list[Issue]:
+        settled: list[Issue] = []
+        if self._outcome.trains_another_model(step):
+            settled = self.end()
+            self._outcome.begin()
+            self._since.clear()
+        self._outcome.observe(step)
+        now = self._outcome.num_steps
+        due = [
+            run
+            for run in self._holding
+            if run.held and not self._outcome.may_still_learn(now - self._since.setdefault(run.name, now))
+        ]
+        return settled + self._confirm([run for run in due if not self._has_learnt(run)])
+
+    def _has_learnt(self, run: _Run) -> bool:
+        gain = run.rule.unless_learnt
+        return gain is not None and self._outcome.has_learnt(gain)
+
+    def _confirm(self, runs: Sequence[_Run]) -> list[Issue]:
+        self._holding = [run for run in self._holding if run not in runs]
+        return [issue for run in runs for issue in run.confirm()]
 
 
 class _StopRequest:
@@ -216,14 +294,21 @@ class Evaluation(Iterator[Issue]):
     """Rules over one pass of a trial: iterate over it to run them. Made by `evaluate`.
 
     Issues are yielded in the order of their steps, and at one step in the order of the rules. Issues that depend on the
-    end of the job follow those of its last step. Other threads may read `statuses` and call `stop`; all other members
-    belong to the thread that iterates.
+    end of the job follow those of its last step, and those that depend on what the model learns (`Rule.unless_learnt`)
+    come once it has learnt too little. Other threads may read `statuses` and call `stop`; all other members belong to
+    the thread that iterates.
     """
 
     def __init__(
-        self, runs: Sequence[_Run], steps: Iterator[int | None], blocks: BlockReader, stop: _StopRequest
+        self,
+        runs: Sequence[_Run],
+        steps: Iterator[int | None],
+        blocks: BlockReader,
+        held: _HeldIssues,
+        stop: _StopRequest,
     ) -> None:
         self._runs = runs
+        self._held = held
         self._steps = steps
         self._blocks = blocks
         self._stop = stop
@@ -269,6 +354,7 @@ class Evaluation(Iterator[Issue]):
                 yield from self._wait() if step is None else self._evaluate_step(step)
                 if not any(run.is_active for run in self._runs):
                     break
+            yield from self._held.end()
         self._end_all("Stopped" if self._stop.is_made else "NoIssuesFound")
 
     def _fail_all(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
@@ -279,9 +365,9 @@ class Evaluation(Iterator[Issue]):
 
     def _evaluate_step(self, step: int) -> list[Issue]:
         """Return the issues of all rules at a step; no trial is refreshed meanwhile."""
-        found: list[Issue] = []
         undecided, passed = Screen.UNDECIDED, Screen.PASS  # looked up once, because this loop is the fast path
         with no_refresh(self._trials):
+            found = self._held.settle(step)
             active = [run for run in self._runs if run.is_active]
             for run, screen in zip(active, self._prescreen(step, active), strict=True):
                 if screen == undecided:
@@ -377,7 +463,7 @@ def evaluate(
         sleep=sleep or stop.wait,
     )
     views = _share_views([run.rule for run in runs], trial)
-    return Evaluation(runs, steps, BlockReader(views, end_step, only_steps), stop)
+    return Evaluation(runs, steps, BlockReader(views, end_step, only_steps), _HeldIssues(runs, views), stop)
 
 
 def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str, Rule]:

@@ -126,6 +126,11 @@ class BaselineComparison:
             return None
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
 
+    def gains(self) -> dict[str, float]:
+        """Return the gain of each loss that is known; see `gain`."""
+        known = {name: self.gain(name) for name in self._seen}
+        return {name: gain for name, gain in known.items() if gain is not None}
+
     def constant_part(self, name: str) -> float:
         """Return the mean of `LossObservation.constant_part`; 0 if nothing was compared."""
         return statistics.fmean([observation.constant_part for observation in self._answered.get(name, ())] or [0.0])

@@ -76,7 +76,7 @@ def source(tmp_path):
 
 @pytest.mark.parametrize("spec", [spec for spec in list_rule_specs() if spec.rule_class], ids=lambda spec: spec.name)
 def test_every_rule_with_code_is_made_by_name_and_knows_its_catalog_entry(trial, spec):
-    """Class, name and parameters agree; the docstring names every parameter."""
+    """Class, name and parameters agree; the docstring names every parameter that is not shared by several rules."""
     needed = {
         name: tuple(value.format(trial=trial.path) for value in values)
         for name, values in NEEDED.get(spec.name, {}).items()
@@ -87,7 +87,7 @@ def test_every_rule_with_code_is_made_by_name_and_knows_its_catalog_entry(trial,
     assert rule.rule_name == rule.spec_name == spec.name
     assert rule.parameters == {**{parameter.name: parameter.default for parameter in spec.parameters}, **needed}
     for parameter in spec.parameters:
-        assert f"\n    {parameter.name}: " in inspect.getdoc(type(rule))
+        assert parameter.name == "unless_learnt" or f"\n    {parameter.name}: " in inspect.getdoc(type(rule))
     assert rule.advice or not spec.fires
 
 
