@@ -153,6 +153,13 @@ def test_a_rule_of_the_catalog_may_have_a_process_too(trial, tmp_path):
     assert evaluate([other], trial).run() == []
 
 
+def test_issues_of_an_isolated_rule_may_depend_on_what_the_model_learns(trial):
+    """The engine decides on them, so it has to know."""
+    rule = create_rule("LossSpike", trial, {"unless_learnt": 60}, isolation=Isolation())
+    assert rule.unless_learnt == 60
+    assert create_rule("LossSpike", trial, isolation=Isolation()).unless_learnt is None
+
+
 def test_actions_of_an_isolated_rule_run_here(trial, source):
     """They may be functions of the caller."""
     calls = []

@@ -49,20 +49,39 @@ RULES = {
     "batches": ("DuplicateBatches", {"tensor_regex": "relu", "window": 2, "max_share_percent": 50}),
     "scale": ("InputScale", {"tensor_regex": "weight", "max_scale": 1, "patience": 1}),
     "collapse": ("ActivationCollapse", {"tensor_regex": "relu", "patience": 1, "threshold": 9}),
+    "scale, unless learnt": (
+        "InputScale",
+        {"tensor_regex": "weight", "max_scale": 1, "patience": 1, "unless_learnt": 50},
+    ),
+    "spike, unless learnt": ("LossSpike", {"window": 2, "factor": 1.5, "unless_learnt": 50}),
 }
 
 NUMBERS = st.sampled_from([0.0, 0.25, 1.0, 1.02, 3.0, math.nan, math.inf])
-TENSORS = st.fixed_dictionaries(
-    {},
-    optional={
-        "loss": NUMBERS,
-        "val_loss": NUMBERS,
-        "acc": NUMBERS,
-        "net_weight": st.lists(NUMBERS, min_size=2, max_size=2).map(np.array),
-        "trees/Node": st.integers(1, 9).map(np.arange),
-        "gradient/w": st.lists(NUMBERS, max_size=3).map(np.array),
-        "relu_output": st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=4).map(lambda x: np.array([x]).T),
-    },
+TARGETS = np.linspace(-1, 1, 256)
+ANSWERS = [
+    {
+        "MSELoss_input_0": share * TARGETS,
+        "MSELoss_input_1": TARGETS,
+        "MSELoss_output_0": np.mean((1 - share) * TARGETS**2),
+    }
+    for share in (0.0, 0.9)
+]
+"""What a model answers that has learnt nothing, and one that has learnt nearly everything."""
+TENSORS = st.builds(
+    dict.__or__,
+    st.sampled_from([{}, *ANSWERS]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "loss": NUMBERS,
+            "val_loss": NUMBERS,
+            "acc": NUMBERS,
+            "net_weight": st.lists(NUMBERS, min_size=2, max_size=2).map(np.array),
+            "trees/Node": st.integers(1, 9).map(np.arange),
+            "gradient/w": st.lists(NUMBERS, max_size=3).map(np.array),
+            "relu_output": st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=4).map(lambda x: np.array([x]).T),
+        },
+    ),
 )
 
 
@@ -98,6 +117,7 @@ EVENTFUL = [
             "trees/Node": np.arange(1 + number % 9),
             "gradient/w": np.array([0.0, 0.25, 3.0][: 1 + number % 3]),
             "relu_output": np.array([[0.0], [number % 2 * 1.0], [0.0]]),
+            **ANSWERS[number // 7],
         },
         number % 5 == 2,
     )

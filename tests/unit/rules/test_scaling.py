@@ -137,6 +137,7 @@ def divided_rules():
         if rule_class.has_per_tensor_state or rule_class.is_stateless:
             given = {"tensor_regex": "weight"} if spec.at_least_one_of else {}
             found[spec.name] = RuleChoice(rule=spec.name, parameters={**given, **soon.get(spec.name, {})})
+    found["spike, unless learnt"] = RuleChoice(rule="LossSpike", parameters={"window": 3, "unless_learnt": 50})
     return found
 
 
@@ -200,6 +201,18 @@ def test_rules_that_judge_tensors_alone_share_their_shards(faulty):
     shared = [shard for shard in shards if shard.share is not None]
     assert [shard.share for shard in shared] == [(0, 3), (1, 3), (2, 3)]
     assert {"FrozenParameters", "InputScale"} <= set(shared[0].rules)
+
+
+def test_rules_whose_issues_depend_on_what_the_model_learns_are_not_divided(faulty):
+    """What it learns shows at all steps together."""
+    shards = list(make_shards(divided_rules(), create_trial(faulty), 3))
+    (shard,) = [shard for shard in shards if "spike, unless learnt" in shard.rules]
+    assert (list(shard.rules), shard.start_step, shard.end_step, shard.share) == (
+        ["spike, unless learnt"],
+        0,
+        None,
+        None,
+    )
 
 
 def test_an_empty_trial_has_nothing_to_divide(tmp_path):
