@@ -39,9 +39,10 @@ the list `likely_causes` beside the list `rules`. A cause whose `may_follow` is 
 A large gradient, unscaled inputs or small initial weights may keep a model from learning. Where it learns nevertheless,
 they are no fault. Rules that look for such reasons have the parameter `unless_learnt`, a gain in percent. The gain of a
 model is how far its errors are below those of the best constant prediction. `evaluate` holds the issues of these rules
-back, and drops them at the end of a job with that gain. While a job runs, they count after {PATIENCE} training steps if
-no loss falls, and after {MAX_PATIENCE:,} in any case. They count, too, where no predictions and targets were saved.
-The recommended rules have it at {LEARNT:g} %; by themselves, rules do not, and `invoke_rule` holds nothing back.
+back, and drops them if the job ends with that gain, in evaluation as in training. While a job runs, they count after
+{PATIENCE} training steps if no loss falls, and after {MAX_PATIENCE:,} in any case. They count, too, where no predictions and targets were
+saved. The recommended rules have it at {LEARNT:g} %, InputScale at {RECOMMENDED["InputScale"]["unless_learnt"]} %. By default no rule has it, and `invoke_rule` holds
+nothing back.
 
 [rules-at-scale.md](rules-at-scale.md) describes actions that follow an issue, and the evaluation of large trials on
 many machines.

@@ -67,7 +67,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "GradientsNotReset": {"patience": 8},
     "InitialLoss": {"factor": 4.5, "unless_learnt": LEARNT},
     "InitialWeights": {"max_gain": 12, "min_gain": 0.013, "unless_learnt": LEARNT},
-    "InputScale": {"max_scale": 40, "unless_learnt": 97},
+    "InputScale": {"max_scale": 40, "unless_learnt": 95},
     "LabelMix": {"min_mixing": 0.4, "max_ratio": 20},
     "LeakingFeature": {"copies": False},
     "LearningRateSchedule": {"unless_learnt": LEARNT},

@@ -21,8 +21,6 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 WINDOW: Final = 20
 """Number of latest steps that are compared with a constant."""
-ON_NEW_DATA: Final = 0.75
-"""Part of the gain on training batches that is expected on evaluation batches."""
 PATIENCE: Final = 200
 """Number of TRAIN steps that a loss gets to fall before issues count."""
 MAX_PATIENCE: Final = 1000
@@ -80,15 +78,13 @@ class Outcome:
         """Return whether the model has learnt its task; False if that is unknown.
 
         Args:
-            gain: Smallest gain on the latest training batches. On evaluation batches, if there are any, three quarters
-                of it are enough.
+            gain: Smallest gain on the latest training batches, and on the latest evaluation batches if there are any.
         """
         trained = [found for name, found in self._trained.gains().items() if not self._adversarial.has(name)]
-        on_new_data = self._on_new_data.gains().values()
         return (
             self._is_finite
             and min(trained, default=-math.inf) >= gain
-            and min(on_new_data, default=math.inf) >= ON_NEW_DATA * gain
+            and min(self._on_new_data.gains().values(), default=math.inf) >= gain
         )
 
     def may_still_learn(self, num_steps: int) -> bool:
