@@ -40,9 +40,10 @@ A large gradient, unscaled inputs or small initial weights may keep a model from
 they are no fault. Rules that look for such reasons have the parameter `unless_learnt`, a gain in percent. The gain of a
 model is how far its errors are below those of the best constant prediction. `evaluate` holds the issues of these rules
 back, and drops them if the job ends with that gain, in evaluation as in training. While a job runs, they count after
-{PATIENCE} training steps if no loss falls, and after {MAX_PATIENCE:,} in any case. They count, too, where no predictions and targets were
-saved. The recommended rules have it at {LEARNT:g} %, InputScale at {RECOMMENDED["InputScale"]["unless_learnt"]} %. By default no rule has it, and `invoke_rule` holds
-nothing back.
+{PATIENCE} training steps if no loss falls, and after {MAX_PATIENCE:,} in any case. They count, too, where no
+predictions and targets were saved. The recommended rules have it at {LEARNT:g} %,
+InputScale at {RECOMMENDED["InputScale"]["unless_learnt"]} %. By default no rule has it, and `invoke_rule` holds nothing
+back.
 
 [rules-at-scale.md](rules-at-scale.md) describes actions that follow an issue, and the evaluation of large trials on
 many machines.
