@@ -153,6 +153,8 @@ def _layer(layer: Any, names: dict[int, str], is_training: bool | None = None) -
 
 def _moving_share(layer: Any) -> float | None:
     """Return the fraction by which a step moves the averages of a batch normalisation; None if it moves none."""
+    if isinstance(layer, keras.layers.Wrapper):  # such as TimeDistributed
+        return _moving_share(layer.layer)
     if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
         return 1 - float(layer.momentum)
     return None

@@ -1,4 +1,4 @@
-"""`ClassWeights`: how much each class counts in a loss, and how common it is."""
+"""The classes of targets: how much each counts in a loss (`ClassWeights`), and how common it is (`ClassCounts`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from typing import Final
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.inference.class_labels import has_one_for_each_sample
+from sagemaker_debug_ext.rules.inference.losses import observed_losses
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 FEWEST_LABELS: Final = 300
 """Number of labels from which on the frequencies of classes are known."""
@@ -20,6 +24,13 @@ MORE_COMMON: Final = 2
 """Ratio of the most common class to the rarest from which on weights matter."""
 HEAVIER: Final = 1.5
 """Ratio of their weights above which the most common class is favoured on purpose or by mistake."""
+
+
+FEWEST_OF_A_SET: Final = 64
+FEWEST_OF_A_CLASS: Final = 10
+"""Mean number of targets of a class from which on shares of classes can be compared."""
+MOST_COMPARED: Final = 20
+"""Number of classes up to which their shares are compared."""
 
 
 def weights_of(program: ProgramRecord, name: str) -> dict[int, float]:
@@ -82,3 +93,42 @@ class ClassWeights:
         weights = [weight for _, weight in known]
         grows = all(weight <= following for weight, following in itertools.pairwise(weights))
         return grows and weights[-1] > HEAVIER * weights[0]
+
+
+class ClassCounts:
+    """Counts the classes of targets, of one for each sample, in training and in evaluation."""
+
+    def __init__(self) -> None:
+        self._counts = collections.defaultdict[str, dict[bool, collections.Counter[int]]](
+            lambda: {False: collections.Counter(), True: collections.Counter()}
+        )
+
+    def observe(self, view: StepView) -> None:
+        """Observe a step of training or evaluation."""
+        for loss in observed_losses(view):
+            if loss.num_classes is None and not loss.is_binary:
+                continue
+            targets = loss.targets if loss.targets.shape[1:] != (1,) else loss.targets.reshape(-1)
+            if has_one_for_each_sample(view, targets):
+                counts = self._counts[loss.targets_name][view.mode is ModeKeys.EVAL]
+                counts.update(targets.astype(np.int64).tolist())
+
+    def difference(self, name: str) -> float | None:
+        """Return by how much the shares of classes in evaluation differ from those in training, from 0 to 1.
+
+        It is the sum of all that a class has more in evaluation. None if there are too few targets, or too many classes
+        for them, and if training has a single class.
+        """
+        training, evaluation = self._counts[name].values()
+        num_classes = len(training.keys() | evaluation.keys())
+        fewest = max(FEWEST_OF_A_SET, FEWEST_OF_A_CLASS * num_classes)
+        if len(training) < 2 or num_classes > MOST_COMPARED or min(training.total(), evaluation.total()) < fewest:
+            return None
+        return sum(
+            max(number / evaluation.total() - training[label] / training.total(), 0.0)
+            for label, number in evaluation.items()
+        )
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the tensors with targets."""
+        return tuple(self._counts)

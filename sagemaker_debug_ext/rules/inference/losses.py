@@ -172,8 +172,11 @@ class LossObservation:
 
     @functools.cached_property
     def constant_part(self) -> float:
-        """Fraction of a mean squared error that would be gone if a constant were added; 0 for other losses."""
-        if self.num_classes is not None or not self.is_regression_loss:
+        """Fraction of a mean squared error that would be gone if a constant were added.
+
+        0 for other losses, and for so few samples that a constant fits them by chance.
+        """
+        if self.num_classes is not None or len(self.targets) < FEWEST_PAIRS or not self.is_regression_loss:
             return 0.0
         apart = columns_of(to_float64(self.scores) - to_float64(self.targets))
         whole = float(np.mean(apart**2))

@@ -73,6 +73,7 @@ class Output:
         loss: Name of the loss function.
         from_logits: Whether the loss applies softmax or sigmoid itself.
         activation: Name of the last activation; None if unknown.
+        ignored: The class that the loss leaves out; None if there is none.
         inner: Name of the activation whose output the last one gets; None if there is none, or it is unknown.
         units: Number of units of the output; None if unknown.
         drops: Whether dropout lies between the last layer with weights and the output.
@@ -88,6 +89,7 @@ class Output:
     targets: Array
     answers: Array | None = None
     inner: str | None = None
+    ignored: float | None = None
 
     def share_of_targets(self, test: Callable[[Array], Array]) -> float:
         """Return the fraction of targets for which a test holds."""
@@ -109,6 +111,14 @@ class Output:
     def has_quantities(self) -> bool:
         """Whether targets are outside 0 to 1."""
         return self.share_of_targets(lambda values: (values < 0) | (values > 1)) > MOST_NO_YES_OR_NO
+
+    @property
+    def lacks_units(self) -> bool:
+        """Whether some targets are indices of classes that the output has no unit for."""
+        if "sparse" not in self.loss or self.units is None:
+            return False
+        units, ignored = self.units, self.ignored
+        return self.share_of_targets(lambda values: (values >= units) & (values != ignored)) > 0
 
     @property
     def adds_up_over_samples(self) -> bool:
@@ -205,6 +215,10 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
     Pairing(
         "the cross entropy of a single class is always 0",
         lambda output: output.loss in CLASSES and output.units == 1,
+    ),
+    Pairing(
+        "some targets are classes that the output has no unit for, because classes are counted from 0",
+        lambda output: output.lacks_units,
     ),
     Pairing(
         OVER_SAMPLES,
@@ -316,6 +330,7 @@ def output_of(program: ProgramRecord, name: str, targets: Array, answers: Array 
         drops=_drops_at_output(loss.tail, of_operations=program.framework == "PyTorch"),
         targets=targets,
         answers=answers,
+        ignored=loss.arguments.get("ignore_class"),
     )
 
 

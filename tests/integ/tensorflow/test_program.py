@@ -139,6 +139,17 @@ def test_record_when_batches_are_normalised_then_has_how_far_averages_move(make_
     assert [layer.moving_share for layer in trial.program.layers] == [0.25, None, None]
 
 
+def test_record_when_steps_of_time_are_normalised_then_has_how_far_averages_move(make_hook, open_trial):
+    """The layer is within another one."""
+    layers = [
+        keras.layers.Reshape((3, -1)),
+        keras.layers.TimeDistributed(keras.layers.BatchNormalization(momentum=0.75)),
+    ]
+    layers += [keras.layers.Flatten(), keras.layers.Dense(3, activation="softmax")]
+    trial = record_of(sequential(*layers, loss="sparse_categorical_crossentropy"), make_hook, open_trial)
+    assert [layer.moving_share for layer in trial.program.layers] == [None, 0.25, None, None]
+
+
 @pytest.mark.parametrize("has_own_step", [False, True])
 def test_record_when_model_has_its_own_step_then_tells_so(make_hook, open_trial, has_own_step):
     """Keras does not tell the layers of such a model to train."""

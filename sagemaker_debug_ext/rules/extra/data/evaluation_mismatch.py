@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.class_weights import ClassCounts
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
@@ -51,6 +52,8 @@ STALE: Final = 0.01
 LEARNT: Final = 0.5
 """Fraction of the first training loss from which on evaluation must have reacted to its fall."""
 MIN_ROUNDS: Final = 3
+MAX_DIFFERENCE: Final = 0.6
+"""Largest difference of class shares; training with as many samples of a rare class as of a common one gives 0.5."""
 TAKES_NO_NOTICE: Final = f"is still within {STALE:.0%} of its value in the first round"
 
 
@@ -151,7 +154,9 @@ class EvaluationMismatch(BuiltinRule):
     features differ between training and evaluation, at the end of a round of evaluation, if 64 samples of both were
     saved. A feature differs if its means are more than `max_shift` standard deviations apart, or if its standard
     deviations differ by more than a factor of four, each beyond the error of sampling. A factor of three suffices if
-    nearly all features differ in the same way.
+    nearly all features differ in the same way. It fires as well if more than 60 % of the evaluation labels would have
+    to be of another class for classes to have the shares that they have in training. Labels that come one for each
+    sample are compared, of at most 20 classes, if there are 64 of both, and ten for each class.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
@@ -205,6 +210,7 @@ class EvaluationMismatch(BuiltinRule):
         self._is_off: set[str] = set()
         self._rounds_off: collections.Counter[str] = collections.Counter()
         self._round_before: dict[str, float] = {}
+        self._classes = ClassCounts()
         self._evaluated: tuple[StepView, list[str]] | None = None
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -220,10 +226,11 @@ class EvaluationMismatch(BuiltinRule):
             return None
         names = view.selected(self.selection)
         self._observe_inputs(view, names)
+        self._classes.observe(view)
         if view.mode is ModeKeys.TRAIN:
             for loss in self._evaluation:
                 self._medians.pop((loss, ModeKeys.EVAL), None)
-            found = self._evaluate_inputs_of_round() or self._evaluate_round(view)
+            found = self._evaluate_data_of_round() or self._evaluate_round(view)
             self._evaluation.clear()
             self._observe_errors(view)
             for loss, value in loss_values(view, LOSSES).items():
@@ -232,25 +239,43 @@ class EvaluationMismatch(BuiltinRule):
             return found
         self._observe_errors(view)
         self._evaluated = (view, names) if names else self._evaluated
-        by_inputs = self._evaluate_inputs_of_round() if any(is_final(view, name) for name in names) else None
-        if by_inputs:
-            return by_inputs
+        by_data = self._evaluate_data_of_round() if any(is_final(view, name) for name in names) else None
+        if by_data:
+            return by_data
         by_losses = self._evaluate_losses(view)
-        return by_inputs if by_losses is None else by_losses
+        return by_data if by_losses is None else by_losses
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last round, if no more steps will follow."""
         view, names = self._evaluated or (None, [])
         has_ended = view is not None and any(is_final(view, name) for name in names)
-        return (self._evaluate_inputs_of_round() or []) if has_ended else []
+        return (self._evaluate_data_of_round() or []) if has_ended else []
 
-    def _evaluate_inputs_of_round(self) -> list[Issue] | None:
-        """Return an issue at the last step of a round whose inputs differ; None if there is none to evaluate.
+    def _evaluate_data_of_round(self) -> list[Issue] | None:
+        """Return an issue at the last step of a round whose data differ; None if there are none to evaluate.
 
         The round must be over, because its samples may come in an order.
         """
         evaluated, self._evaluated = self._evaluated, None
-        return None if evaluated is None else self._evaluate_inputs(*evaluated)
+        if evaluated is None:
+            return None
+        by_inputs, by_labels = self._evaluate_inputs(*evaluated), self._evaluate_labels(evaluated[0])
+        return by_inputs or by_labels if by_labels is not None else by_inputs
+
+    def _evaluate_labels(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if classes have other shares in evaluation; None if no targets can be compared."""
+        differences = {name: self._classes.difference(name) for name in self._classes.names()}
+        known = {name: difference for name, difference in differences.items() if difference is not None}
+        if not known:
+            return None
+        name = max(known, key=lambda name: known[name])
+        if known[name] <= MAX_DIFFERENCE or name not in view.tensor_names:
+            return []
+        text = (
+            f"Labels of evaluation are of other classes than those of training in {name!r}: {known[name]:.0%} of them "
+            f"would have to be of another class for the same shares (at most {MAX_DIFFERENCE:.0%} expected)."
+        )
+        return [self.found(view, text, tensors=[name], value=known[name], threshold=MAX_DIFFERENCE)]
 
     def _evaluate_round(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a finished round of evaluation reflects nothing learnt since the first.

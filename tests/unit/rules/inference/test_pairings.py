@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -70,6 +71,8 @@ FAULTY = [
     ("sparse_categorical_crossentropy", False, "linear", 3, CLASS_INDICES, "needs probabilities"),
     ("binary_crossentropy", False, "tanh", 1, YES_NO, "needs probabilities"),
     ("sparse_categorical_crossentropy", True, "relu", 3, CLASS_INDICES, "cuts them"),
+    ("sparse_categorical_crossentropy", False, "softmax", 3, CLASS_INDICES + 1, "no unit for"),
+    ("sparse_categorical_crossentropy", True, "linear", 3, (CLASS_INDICES + 1).astype(float), "no unit for"),
     ("mean_squared_error", False, "sigmoid", 1, LARGE, "cannot reach"),
     ("mean_absolute_error", False, "tanh", 1, LARGE, "cannot reach"),
     ("mean_squared_error", False, "relu", 1, SIGNED, "cannot reach"),
@@ -234,3 +237,11 @@ def test_output_when_the_model_calls_its_layers_itself_then_has_no_activation():
     losses = (LossRecord(name="predictions", type="mse"),)
     output = output_of(ProgramRecord(framework="Keras", losses=losses), "predictions", SHARES)
     assert (output.loss, output.activation, output.units, output.drops) == ("mean_squared_error", None, None, False)
+
+
+def test_pairing_when_the_loss_leaves_out_a_class_then_it_needs_no_unit():
+    """As that of pixels at the edge of objects."""
+    targets = np.where(np.arange(32) % 4, CLASS_INDICES[:, 0], 255)
+    output = Output("sparse_categorical_crossentropy", False, "softmax", 3, False, targets, ignored=255)
+    assert problem_of_pairing(output) == ""
+    assert "no unit for" in problem_of_pairing(attrs.evolve(output, ignored=None))

@@ -190,3 +190,57 @@ def test_a_round_of_evaluation_may_come_in_an_order(run_rule, order):
         steps[EVAL, step] = {"Net_input_0": rows[100 * step : 100 * (step + 1)], "loss": 1.0}
     steps[TRAIN, 12] = {"Net_input_0": rng.normal(size=(32, 6)), "loss": 1.0}
     assert run_rule("EvaluationMismatch", steps) == []
+
+
+def labelled(labels, mode, kind):
+    """Return steps of batches of 32 with some labels: of a loss of classes, or of yes or no."""
+    batches = [labels[start : start + 32] for start in range(0, len(labels), 32)]
+    if kind == "yes or no":
+        losses = [
+            loss_tensors(np.zeros((len(batch), 1)), batch[:, None].astype(float), name="BCEWithLogitsLoss")
+            for batch in batches
+        ]
+    else:
+        losses = [loss_tensors(np.zeros((len(batch), 10)), batch) for batch in batches]
+    return steps_of([{"Net_input_0": np.zeros((len(batch), 1)), **loss} for batch, loss in zip(batches, losses)], mode)
+
+
+@pytest.mark.parametrize("kind", ["classes", "yes or no"])
+@pytest.mark.parametrize(
+    ("training", "evaluation", "fires"),
+    [
+        ([0.5, 0.5], [0.5, 0.5], False),
+        ([0.5, 0.5], [0.98, 0.02], False),  # as many of both for training, and as they are for evaluation
+        ([0.7, 0.3], [0.0, 1.0], True),
+        ([0.0, 1.0], [0.5, 0.5], False),
+        ([0.4, 0.6], [0.0, 1.0], False),
+    ],
+)
+def test_labels_of_other_classes_than_in_training_fire(run_rule, kind, training, evaluation, fires):
+    """As where what lies sorted by class is split, or where all pictures of a folder get one label."""
+    rng = np.random.default_rng(0)
+    steps = labelled(rng.choice(2, 640, p=training), TRAIN, kind) | labelled(
+        rng.choice(2, 320, p=evaluation), EVAL, kind
+    )
+    issues = run_rule("EvaluationMismatch", steps, max_ratio=100)
+    assert bool(issues) == fires
+    assert first_cause(issues) == ("evaluation data" if fires else None)
+
+
+@pytest.mark.parametrize(("num_evaluated", "fires"), [(96, False), (128, True)])
+def test_few_labels_tell_nothing_of_the_shares_of_classes(run_rule, num_evaluated, fires):
+    """Ten of each class are needed."""
+    rng = np.random.default_rng(0)
+    steps = labelled(rng.integers(0, 10, 640), TRAIN, "classes")
+    steps |= labelled(np.full(num_evaluated, 3), EVAL, "classes")
+    assert bool(run_rule("EvaluationMismatch", steps, max_ratio=100)) == fires
+
+
+def test_labels_of_a_round_may_be_sorted(run_rule):
+    """Only when it is over, they can be compared with those of training."""
+    labels = np.repeat(np.arange(10), 64)
+    rng = np.random.default_rng(0)
+    steps = labelled(rng.integers(0, 10, 640), TRAIN, "classes") | labelled(labels, EVAL, "classes")
+    more = labelled(rng.integers(0, 10, 64), TRAIN, "classes")
+    steps |= {(mode, step + 20): tensors for (mode, step), tensors in more.items()}
+    assert run_rule("EvaluationMismatch", steps, max_ratio=100) == []

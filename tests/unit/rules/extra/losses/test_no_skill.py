@@ -293,3 +293,12 @@ def test_predictions_far_from_the_mean_of_targets_point_at_their_scale(run_rule,
         targets = rng.normal(60, 10, (20, 1))
         steps.append(loss_tensors(start + rng.normal(0, 3, (20, 1)), targets, name="MSELoss"))
     assert first_cause(run_rule("NoSkill", steps_of(steps))) == cause
+
+
+def test_a_constant_fits_a_single_sample_whatever_its_scale(run_rule):
+    """Batches of one say nothing about the scale of targets."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(260):
+        targets = rng.integers(0, 2, (1, 1)).astype(float)
+        steps.append(loss_tensors(np.full((1, 1), 0.5), targets, 0.25, name="MSELoss"))
+    assert first_cause(run_rule("NoSkill", steps_of(steps))) == "labels"
