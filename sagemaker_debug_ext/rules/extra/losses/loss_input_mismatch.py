@@ -285,9 +285,9 @@ class LossInputMismatch(TensorRule):
     entropy of outputs that are no probabilities, or of those of a second softmax, a binary cross entropy of quantities
     or of a softmax, a cross entropy of classes of a sigmoid, targets of 0 with a loss that needs 1 and -1, and targets
     that the activation cannot reach. It also fires for a softmax over samples, a ReLU before a softmax or sigmoid,
-    classes that the output has no unit for, one-hot classes with a loss of differences and no activation, quantities with a cross entropy of classes, several
-    answers for one target, and dropout between the last layer and the loss. Then it does not guess from numbers what a
-    cross entropy expects. Numbers that suit several losses decide nothing.
+    classes that the output has no unit for, one-hot classes with a loss of differences and no activation, quantities
+    with a cross entropy of classes, several answers for one target, and dropout between the last layer and the loss.
+    Then it does not guess from numbers what a cross entropy expects. Numbers that suit several losses decide nothing.
 
     Parameters:
         tensor_regex: Regular expressions searched in tensor names; the first inputs of losses among these tensors are

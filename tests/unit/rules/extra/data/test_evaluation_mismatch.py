@@ -202,7 +202,8 @@ def labelled(labels, mode, kind):
         ]
     else:
         losses = [loss_tensors(np.zeros((len(batch), 10)), batch) for batch in batches]
-    return steps_of([{"Net_input_0": np.zeros((len(batch), 1)), **loss} for batch, loss in zip(batches, losses)], mode)
+    inputs = ({"Net_input_0": np.zeros((len(batch), 1))} for batch in batches)
+    return steps_of([given | loss for given, loss in zip(inputs, losses, strict=True)], mode)
 
 
 @pytest.mark.parametrize("kind", ["classes", "yes or no"])
