@@ -209,7 +209,7 @@ class _Run:
 
 
 class _HeldIssues:
-    """Decides which issues count that rules with `Rule.unless_learnt` find: those of models that do not learn.
+    """Decides which of the issues count that rules with `Rule.unless_learnt` have found; see `Outcome`.
 
     Args:
         runs: The rules of the evaluation.

@@ -52,6 +52,7 @@ class Outcome:
         self._adversarial = AdversarialLosses()
         self._course = LossCourse()
         self._is_finite = True
+        self._gain: float | None = None
 
     @property
     def num_steps(self) -> int:
@@ -64,6 +65,7 @@ class Outcome:
 
     def observe(self, step: int) -> None:
         """Observe a step."""
+        self._gain = None
         with np.errstate(all="ignore"):
             view = self._views.at(step)
             if is_training(view):
@@ -80,12 +82,16 @@ class Outcome:
         Args:
             gain: Smallest gain on the latest training batches, and on the latest evaluation batches if there are any.
         """
-        trained = [found for name, found in self._trained.gains().items() if not self._adversarial.has(name)]
-        return (
-            self._is_finite
-            and min(trained, default=-math.inf) >= gain
-            and min(self._on_new_data.gains().values(), default=math.inf) >= gain
-        )
+        if self._gain is None:
+            self._gain = self._smallest_gain()
+        return self._gain >= gain
+
+    def _smallest_gain(self) -> float:
+        """Return the smallest gain, in training or evaluation; minus infinity if it is unknown."""
+        trained = [gain for name, gain in self._trained.gains().items() if not self._adversarial.has(name)]
+        if not trained or not self._is_finite:
+            return -math.inf
+        return min(*trained, *self._on_new_data.gains().values(), math.inf)
 
     def may_still_learn(self, num_steps: int) -> bool:
         """Return whether issues have to wait, because the model may still learn its task.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -11,13 +12,14 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
 from sagemaker_debug_ext.rules.inference.baseline import BaselineComparison
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, columns_of, label_entropy, observed_losses
 from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
 from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.vocabulary import ModeKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$",))
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
@@ -27,10 +29,23 @@ FROM_INPUTS: Final = "from the inputs"
 """Message part on other losses."""
 OF_COPIES: Final = "The targets are the inputs themselves, so another part of the loss leaves nothing of them"
 """Message part on models that are to give back what they get."""
-
+OF_LINE: Final = "The targets depend on squares or products of the inputs, which a single linear layer cannot follow"
+"""Message part on models without hidden layers."""
 FAR_FROM_MEAN: Final = "Predictions are still far from the mean of the targets, as where these are not scaled"
 """Message part on predictions that mostly lack a constant."""
 MOSTLY: Final = 0.5
+"""Fraction of an error that a constant would take away, from which on it is most of the error."""
+WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS,))
+MOST_INPUTS: Final = 8
+"""Number of features up to which their squares and products are looked at."""
+MOST_ROWS: Final = 512
+FEWEST_ROWS: Final = 30
+"""Number of different inputs, besides two for each feature, that show how targets depend on them."""
+MUCH: Final = 0.3
+"""Share of the variance of targets that squares and products of the inputs explain."""
+MORE: Final = 3.0
+"""Ratio to the share that the inputs as such explain."""
+TINY: Final = 1e-12
 
 
 @attrs.define
@@ -39,6 +54,65 @@ class _Best:
 
     rounds: int = 0
     lowest: float = float("inf")
+
+
+class BentTargets:
+    """Detects targets that depend on squares and products of the inputs, which a single linear layer cannot follow.
+
+    Inputs and targets are those of the first steps of a model whose only weight has two axes.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Array, Array]] = []
+        self._num_rows = 0
+        self._verdict: tuple[int, bool] = (0, False)
+
+    def observe(self, view: StepView) -> None:
+        """Observe a training step."""
+        if self._num_rows >= MOST_ROWS or not _has_single_layer(view):
+            return
+        inputs = [value for name in view.selected(MODEL_INPUTS) if (value := view.value(name)) is not None]
+        targets = [loss.targets for loss in observed_losses(view) if loss.num_classes in (None, 2)]
+        if len(inputs) != 1 or len(targets) != 1 or inputs[0].ndim != 2 or inputs[0].shape[1] > MOST_INPUTS:
+            return
+        numbers, wanted = to_float64(inputs[0]), columns_of(to_float64(targets[0]))
+        if wanted.ndim == 1 and len(wanted) == len(numbers) and np.isfinite(numbers).all():
+            self._rows.append((numbers, wanted))
+            self._num_rows += len(numbers)
+
+    def are_there(self) -> bool:
+        """Return whether much of the targets follows from squares and products, and little from the inputs as such."""
+        if self._verdict[0] != self._num_rows:
+            self._verdict = (self._num_rows, self._are_bent())
+        return self._verdict[1]
+
+    def _are_bent(self) -> bool:
+        inputs, targets = (np.concatenate(column) for column in zip(*self._rows, strict=True))
+        inputs, places = np.unique(inputs, axis=0, return_index=True)
+        targets = targets[places]
+        pairs = itertools.combinations_with_replacement(inputs.T, 2)
+        products = np.stack([one * other for one, other in pairs], axis=1)
+        straight, bent = _share_explained(inputs, targets), _share_explained(np.hstack([inputs, products]), targets)
+        return bent > max(MUCH, MORE * straight)
+
+
+def _has_single_layer(view: StepView) -> bool:
+    """Return whether the model has a single weight, which has two axes."""
+    names = view.selected(WEIGHTS)
+    weight = view.value(names[0]) if len(names) == 1 else None
+    return weight is not None and weight.ndim == 2
+
+
+def _share_explained(features: Array, targets: Array) -> float:
+    """Return the share of variance that a linear fit explains, adjusted for the number of features; 0 if unknown."""
+    num_rows, num_features = features.shape
+    if num_rows < FEWEST_ROWS + 2 * num_features or not np.var(targets) > 0:
+        return 0.0
+    features = (features - features.mean(axis=0)) / (features.std(axis=0) + TINY)
+    apart = targets - targets.mean()
+    fitted = features @ np.linalg.lstsq(features, apart, rcond=None)[0]
+    left = float(np.sum((apart - fitted) ** 2) / np.sum(apart**2))
+    return float(1 - left * (num_rows - 1) / (num_rows - num_features - 1))
 
 
 class NoSkill(BuiltinRule):
@@ -54,7 +128,9 @@ class NoSkill(BuiltinRule):
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
     predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of
-    an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added.
+    an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added, and
+    if the only layer is linear, and squares and products of up to eight inputs explain much of the targets, three times
+    as much as the inputs as such.
 
     Some sound models learn nothing for a long time, because their learning rate is warmed up or the first step is the
     hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
@@ -95,6 +171,7 @@ class NoSkill(BuiltinRule):
         self._moving = MovingTargets()
         self._best_gain: dict[str, float] = {}
         self._is_copy: dict[str, bool] = {}
+        self._bent = BentTargets()
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -112,6 +189,7 @@ class NoSkill(BuiltinRule):
             return None
         self._adversarial.observe(view)
         self._moving.observe(view)
+        self._bent.observe(view)
         limit: float = self.parameters["min_gain_percent"]
         of_trees, of_layers = dict(self._of_trees(view)), dict(self._of_layers(view))
         if not (of_trees or of_layers):
@@ -153,6 +231,8 @@ class NoSkill(BuiltinRule):
         )
         if self._is_copy.get(worst):
             text = f"{text} {OF_COPIES}, or the code between is too small."
+        elif self._bent.are_there():
+            text = f"{text} {OF_LINE}."
         elif self._baseline.constant_part(worst) > MOSTLY:
             text = f"{text} {FAR_FROM_MEAN}."
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)

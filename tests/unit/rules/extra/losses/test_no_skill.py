@@ -302,3 +302,28 @@ def test_a_constant_fits_a_single_sample_whatever_its_scale(run_rule):
         targets = rng.integers(0, 2, (1, 1)).astype(float)
         steps.append(loss_tensors(np.full((1, 1), 0.5), targets, 0.25, name="MSELoss"))
     assert first_cause(run_rule("NoSkill", steps_of(steps))) == "labels"
+
+
+SHAPES = {
+    "a parabola": (lambda x: (x[:, :1] - 0.1) ** 2, "architecture"),
+    "a ring": (lambda x: (np.hypot(*x.T) < 1.2).astype(float)[:, None], "architecture"),
+    "opposite corners": (lambda x: (x[:, :1] * x[:, 1:] > 0).astype(float), "architecture"),
+    "a line": (lambda x: x[:, :1] - x[:, 1:], "labels"),
+    "chance": (lambda x: np.random.default_rng(1).normal(size=(len(x), 1)), "labels"),
+}
+
+
+@pytest.mark.parametrize("num_layers", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_no_line_follows_points_at_the_only_layer(run_rule, shape, num_layers):
+    """A model with a hidden layer might, so that something else is wrong with it."""
+    function, cause = SHAPES[shape]
+    rng, steps = np.random.default_rng(0), []
+    weights = {f"layer{number}.weight": np.ones((1, 2)) for number in range(num_layers)}
+    for _ in range(60):
+        inputs = rng.normal(size=(20, 2))
+        targets = function(inputs)
+        answers = np.full_like(targets, 0.5)
+        loss = loss_tensors(answers, targets, float(np.mean((answers - targets) ** 2)), name="MSELoss")
+        steps.append({"Net_input_0": inputs, **weights, **loss})
+    assert first_cause(run_rule("NoSkill", steps_of(steps))) == (cause if num_layers == 1 else "labels")
