@@ -108,18 +108,22 @@ class LossPlateau(TensorRule):
             return None
         if self._adversarial.has(name) or self._moving.are_there() or self._course.another_falls(name):
             return None
-        gain = self._baseline.gain(name)
         values = [*self._first[name], *self._latest.of(name)]
         if min(values) < 0 < max(values):
             return None
         first, latest = mean_loss(self._first[name]), mean_loss(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
-        stands = not fall >= limit and not (gain is not None and gain >= GAIN)
+        stands = not fall >= limit and not self._has_skill(name)
         change = f"a {'fall' if fall >= 0 else 'rise'} of {abs(fall):.2g} %"
         text = f"{first:.4g} to {latest:.4g}, {change}"
         found = Measurement(fall, fires=stands, threshold=limit, severity=-fall, text=text)
         return self._pending.settle(view, name, found, is_late=self._seen[name] >= self.parameters["patience_running"])
+
+    def _has_skill(self, name: str) -> bool:
+        """Return whether a loss is known to be better than that of a constant."""
+        gain = self._baseline.gain(name)
+        return gain is not None and gain >= GAIN
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""
