@@ -69,13 +69,15 @@ def found(trial, **rules):
     return [(issue.rule, issue.step) for issue in evaluation], evaluation.statuses
 
 
-def test_issues_of_a_model_that_learns_are_dropped():
+def test_issues_of_a_model_that_learns_are_dropped(caplog):
     """Those of other rules are not."""
+    caplog.set_level("INFO", logger="sagemaker_debug_ext.rules.evaluation.engine")
     trial = memory_trial(job(learning()))
     issues, (held, known) = found(trial, held=Suspects(trial, (0, 7)), known=Knows(trial, (3,)))
     assert issues == [("known", 3)]
     assert (held.status, held.num_issues, held.num_steps) == ("NoIssuesFound", 0, NUM_STEPS)
     assert known.status == "IssuesFound"
+    assert "2 issues of rule held do not count" in caplog.text
 
 
 def test_issues_of_a_model_that_does_not_learn_count():
