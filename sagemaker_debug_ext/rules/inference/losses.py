@@ -166,7 +166,7 @@ class LossObservation:
             return False
         apart = to_float64(self.scores) - to_float64(self.targets)
         means = [float(np.mean(apart**2)), float(np.mean(np.abs(apart)))]
-        if self.is_binary:
+        if self.is_binary or self.kind == "BCEWithLogits":  # whose targets may be probabilities, such as pixels
             means.append(self.bce_with_logits)
         return any(is_near(mean, self.value / count) for mean in means)
 

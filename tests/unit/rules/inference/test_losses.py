@@ -129,3 +129,12 @@ def test_predictions_of_numbers_are_not_classes(keras_views):
 def test_targets_that_are_not_one_class_each_are_refused(targets):
     """Targets beyond the scores, fractions, several at once and texts are not classes."""
     assert as_class_ids(SHARES, targets) is None
+
+
+@pytest.mark.parametrize("targets", [np.tile([0.0, 1.0], (4, 4)), np.tile([0.25, 0.75], (4, 4))], ids=["yes", "shares"])
+def test_a_sum_of_binary_cross_entropies_is_known_as_one(targets):
+    """Whether targets are 0 and 1, or probabilities such as pixels."""
+    scores = np.linspace(-1, 1, 32).reshape(4, 8)
+    of_each = np.logaddexp(0, scores) - scores * targets
+    for value, is_sum in ((of_each.sum(), True), (of_each.mean(), False)):
+        assert LossObservation("loss", float(value), scores, targets, kind="BCEWithLogits").is_sum == is_sum
