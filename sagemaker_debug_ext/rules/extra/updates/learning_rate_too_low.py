@@ -43,6 +43,8 @@ STRAIGHT: Final = 0.9
 """Ratio of distance to length from which on a way is straight."""
 STILL_FALLING: Final = 0.95
 """Fraction of its level at the beginning of that way below which a loss is still falling."""
+FAR: Final = 0.5
+"""Distance, relative to its norm, that a weight has to go to show that updates were not too small."""
 HELD_BY_NONE: Final = "the latest optimizer has no parameter of the model, as if a layer had been replaced afterwards"
 """Text of the issue in which the learning rate is not at fault."""
 
@@ -56,14 +58,17 @@ class _Way:
         length: Sum of the updates, relative to the weight's norm.
         rest: Number of latest updates at which the weight did not change at all.
         longest: Longest rest that has ended.
+        stride: Number of steps that the latest update stands for.
     """
 
     updates: int = 0
     length: float = 0.0
     rest: int = 0
     longest: int = 0
+    stride: int = 1
 
-    def go(self, ratio: float) -> None:
+    def go(self, update: Update) -> None:
+        ratio, self.stride = update.ratio, update.num_steps
         self.updates += 1
         if ratio == 0:
             self.rest += 1
@@ -94,7 +99,9 @@ class LearningRateTooLow(UpdateSizeRule):
     The rule fires if the median of the latest `window` updates is below `threshold` for every weight that changes at
     all. It does not fire once a loss has fallen below a tenth of its first level, because updates of a model that has
     converged are small. Nor does it fire if only the last fifth of all updates so far is small, because most schedules
-    end near a learning rate of 0. Weights that never change are covered by FrozenParameters.
+    end near a learning rate of 0. Nor does it fire if only some steps were saved, and a weight has moved by half its
+    norm before: at the same place of each epoch, weights that go to and fro are where they were. Weights that never
+    change are covered by FrozenParameters.
 
     The rule also fires if a schedule has reached 0 before the loss has fallen that far. All weights that have moved
     then stand still, although they have gradients, for at least 20 saved steps in a row, a fifth of all, and four times
@@ -159,7 +166,11 @@ class LearningRateTooLow(UpdateSizeRule):
         self._course.observe(view)
         if found is not None:
             self._num_small = self._num_small + 1 if found else 0
-        if found and (self._has_converged() or self._may_end(self._num_small + self.parameters["window"])):
+        if found and (
+            self._has_converged()
+            or self._may_end(self._num_small + self.parameters["window"])
+            or self._may_go_in_circles()
+        ):
             found = []
         if is_training(view):
             self._baseline.observe(view)
@@ -188,9 +199,17 @@ class LearningRateTooLow(UpdateSizeRule):
         """Return whether that many latest updates without effect may be the end of a schedule."""
         return num_small < ENDING * max(way.updates for way in self._ways.values())
 
+    def _may_go_in_circles(self) -> bool:
+        """Return whether weights that have gone far may be back where they were at each saved step.
+
+        Between steps that are saved an epoch apart, they go to and fro with the batches.
+        """
+        ways = self._ways.values()
+        return all(way.stride > 1 for way in ways) and max(way.length for way in ways) >= FAR
+
     def note(self, name: str, update: Update) -> None:
         """Add the distance that a weight has moved."""
-        self._ways.setdefault(name, _Way()).go(update.ratio)
+        self._ways.setdefault(name, _Way()).go(update)
 
     def _evaluate_rest(self, view: StepView, moved: Mapping[str, _Way]) -> list[Issue]:
         """Return an issue if all weights that have moved stand still."""

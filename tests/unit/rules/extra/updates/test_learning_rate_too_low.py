@@ -34,6 +34,14 @@ def test_tiny_updates_of_a_model_that_has_converged_do_not_fire(run_rule, last, 
     assert bool(run_rule("LearningRateTooLow", steps, window=15)) == fires
 
 
+@pytest.mark.parametrize(("stride", "start", "fires"), [(10, 2.0, False), (10, 1.0, True), (1, 2.0, True)])
+def test_weights_that_are_saved_once_an_epoch_may_go_in_circles(run_rule, stride, start, fires):
+    """Saved a whole epoch apart, weights that went far seem to rest, although each step moves them."""
+    way = [start, *(1 + 1e-7 * step for step in range(30))]
+    steps = {(TRAIN, stride * place): {"w_weight": np.full(3, point)} for place, point in enumerate(way)}
+    assert bool(run_rule("LearningRateTooLow", steps)) == fires
+
+
 def steps_of_weight(change, losses, count=60, gradient=1.0):
     return steps_of(
         {
