@@ -80,6 +80,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "LossDirection": _LOSS,
     "InitialLoss": _LOSS,
     "NoSkill": _LOSS,
+    "Underfit": _LOSS,
     "StalledTrainingRule": _LOSS,
     "Overfit": _LOSS,
     "Overtraining": _LOSS,

@@ -90,6 +90,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "TrainEvalMixup": {"patience": 4},
     "TreeGrowth": {},
     "UnbrokenSymmetry": {},
+    "Underfit": {},
 }
 """Parameters of each rule that differ from the defaults; a role stands for its tensor names in a trial."""
 

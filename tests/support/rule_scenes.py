@@ -88,6 +88,11 @@ def _leak() -> dict[str, Any]:
     return {"Net_input_0": inputs, **loss_tensors(_numbers(40, seed=1), 2 * inputs[:, 1], name="MSELoss")}
 
 
+def _missed_line() -> dict[str, Any]:
+    inputs = _numbers(40, 3)
+    return {"Net_input_0": inputs, **loss_tensors(np.zeros((40, 1)), inputs @ [[1.0], [2], [3]], name="MSELoss")}
+
+
 def _summed_gradients() -> Iterator[dict[str, Any]]:
     weight, total = _numbers(40), 0.0
     for step in range(12):
@@ -203,6 +208,7 @@ EXTRA_SCENES = {
         train(loss_tensors(_numbers(300, 3), np.arange(300) % 3)), [0],
         {"window": 1, "patience": 1, "patience_running": 1}, ("CrossEntropyLoss_output_0",),
     ),
+    "Underfit": Scene(train(_missed_line()), [0], {"patience": 1}, ("MSELoss_output_0",)),
     "SlowLearning": Scene(train({"loss": 1.0}, {"loss": 0.999}), [1], {"window": 2}, ("loss",)),
     "TreeGrowth": Scene(
         [(GLOBAL, {**_NO_SPLITS, "train-logloss": 0.6})] * 2, [1], {"patience": 2}, ("trees/Node", "train-logloss")

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.baseline import BaselineComparison
+from sagemaker_debug_ext.rules.inference.baselines.constant import BaselineComparison
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values

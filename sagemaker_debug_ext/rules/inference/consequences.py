@@ -89,7 +89,7 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("LearningRateTooLow", GROWTH),
     Consequence("LearningRateTooLow", COLLAPSE, lag=-LOOK_BACK),
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),
-    *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill")),
+    *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill", "Underfit")),
     Consequence("PredictionCollapse", FAULTS, text=ONE_CLASS, lag=ANY_STEP),
 )
 """All consequences in the model."""

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.baseline import error_of
+from sagemaker_debug_ext.rules.inference.baselines.constant import error_of
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
 from sagemaker_debug_ext.rules.inference.statistics import variation

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
-from sagemaker_debug_ext.rules.inference.baseline import BaselineComparison
+from sagemaker_debug_ext.rules.inference.baselines.constant import BaselineComparison
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, columns_of, label_entropy, observed_losses
 from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
+from sagemaker_debug_ext.rules.inference.baselines.constant import GAIN, BaselineComparison
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
 from sagemaker_debug_ext.rules.inference.training import gradient_in, is_final, is_training

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
-from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
+from sagemaker_debug_ext.rules.inference.baselines.constant import GAIN, BaselineComparison
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues

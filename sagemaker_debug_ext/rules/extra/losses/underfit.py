@@ -1,0 +1,146 @@
+"""Underfit: a simple model of the same data predicts far better than the trained one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.baselines.simple_models import LatestSamples
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
+from sagemaker_debug_ext.rules.inference.class_weights import weights_of
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, observed_losses
+from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
+from sagemaker_debug_ext.rules.inference.training import is_training, learns_by_acting, mean_loss
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+HARDLY_FALLEN: Final = "The loss has hardly fallen"
+"""Message part on training that gets nowhere."""
+STILL_FALLING: Final = "The loss was still falling, but slowly"
+"""Message part on training that is too slow, or too short."""
+FALLEN: Final = 0.9
+"""Ratio of a loss to an earlier one below which it has fallen."""
+FAST: Final = 0.85
+"""Ratio of a loss in the last fifth of training to that in the fifth before, below which the model learns fast."""
+
+
+class Underfit(BuiltinRule):
+    """A linear model, or the nearest neighbours, predicts far better than the model has learnt to.
+
+    When the job has ended, simple models are fitted to the latest 600 training samples: ridge regression, and the mean
+    of the five nearest neighbours. Each predicts the targets of a sample from the other samples. Where there are no
+    more than eight different samples, as of a logic gate, it is a table of these. The measure is the share of the
+    variance of the targets that predictions explain; for classes, it is that of their indicators. The rule fires if the
+    share of the model is below `max_explained`, and what it leaves unexplained is at least `factor` times what the best
+    simple model leaves. The predictions of evaluation count if they are better, because dropout makes those of training
+    worse. A model whose loss still falls fast, by 15 % over the last two fifths of training, is none that underfits.
+
+    Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
+    Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
+    are not.
+
+    Parameters:
+        patience: Number of TRAIN steps that a model gets to learn; 100 when not given.
+        max_explained: Share of the variance from which on a model is good enough; 0.9 when not given.
+        factor: Smallest ratio of the unexplained variance to that of the best simple model; 5 when not given.
+
+    Source:
+        Simple models as the first yardstick: Zinkevich, Rules of Machine Learning, rule 4; leave-one-out predictions:
+        Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, 7.10.
+
+    Example:
+        >>> rule = create_rule("Underfit", trial, {"factor": 3})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "Underfit"
+    begins_anew = True
+    advice = (
+        "If the loss is still falling, train for longer or raise the learning rate. Otherwise look for a layer that "
+        "loses what the inputs tell, such as one with too few units, and for a loss that does not suit the targets."
+    )
+
+    def configure(self) -> None:
+        self._trained = LatestSamples(keeps_inputs=True)
+        self._on_new_data = LatestSamples(keeps_inputs=False)
+        self._adversarial = AdversarialLosses()
+        self._moving = MovingTargets()
+        self._losses: dict[str, list[float]] = {}
+        self._latest: StepView | None = None
+        self._last_step: int | None = None
+
+    def needs(self) -> tuple[TensorRequirement, ...]:
+        return TensorRequirement("inputs", MODEL_INPUTS), TensorRequirement("inputs of losses", INPUTS)
+
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Observe a step, and return an issue if it is the last one and the model underfits."""
+        losses = observed_losses(view, keeps_shares=True)
+        if not losses:
+            return None
+        if view.mode is ModeKeys.EVAL:
+            self._on_new_data.observe(view)
+        if is_training(view):
+            self._adversarial.observe(view)
+            self._moving.observe(view)
+            self._trained.observe(view)
+            for loss in losses:
+                self._losses.setdefault(loss.name, []).append(loss.value)
+            self._latest = view
+        if self._last_step is None and view.trial.loaded_all_steps:
+            self._last_step = max(view.trial.tensor(loss.targets_name).steps()[-1] for loss in losses)
+        return self.issues_while_waiting() if view.step == self._last_step else []
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return an issue if the job has ended and the model underfits."""
+        view, self._latest = (self._latest, None) if self.base_trial.loaded_all_steps else (None, self._latest)
+        if view is None or self._has_other_goals(view):
+            return []
+        return [issue for name in self._trained.names() if (issue := self._compare(view, name)) is not None][:1]
+
+    def _has_other_goals(self, view: StepView) -> bool:
+        """Return whether the model does not aim at single targets, or not at the same ones all the time."""
+        program = view.program
+        is_weighted = program.is_weighted or any(
+            len(set(weights_of(program, loss.name).values())) > 1 for loss in program.losses
+        )
+        return is_weighted or self._moving.are_there() or learns_by_acting(view)
+
+    def _compare(self, view: StepView, name: str) -> Issue | None:
+        """Return an issue if a simple model predicts the targets of a loss far better."""
+        own = self._explained(name)
+        limit: float = self.parameters["max_explained"]
+        has_time = len(self._losses[name]) >= self.parameters["patience"] and not self._adversarial.has(name)
+        if own is None or own >= limit or not has_time:
+            return None
+        first, *_, middle, before, last = _means_of_fifths(self._losses[name])
+        if last < FAST * before:
+            return None
+        fits = self._trained.simple_fits(name)
+        if not fits or 1 - own < self.parameters["factor"] * (1 - fits[0].explained):
+            return None
+        text = (
+            f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
+            f"{name!r} (at least {limit:.0%} expected), and those of {fits[0].name} {fits[0].explained:.1%}."
+        )
+        if last > FALLEN * first:
+            text = f"{text} {HARDLY_FALLEN}."
+        elif last < FALLEN * middle:
+            text = f"{text} {STILL_FALLING}."
+        return self.found(view, text, tensors=[name], value=own, threshold=limit)
+
+    def _explained(self, name: str) -> float | None:
+        """Return the share of the variance that the model explains, in training or evaluation, whichever is more."""
+        trained = self._trained.explained(name)
+        return None if trained is None else max(trained, self._on_new_data.explained(name) or trained)
+
+
+def _means_of_fifths(losses: list[float]) -> list[float]:
+    """Return the mean of each fifth of the losses; of fewer than five, the first and the last count several times."""
+    bounds = [round(part * len(losses) / 5) for part in range(6)]
+    return [
+        mean_loss(losses[start:end] or losses[start : start + 1] or losses[-1:])
+        for start, end in itertools.pairwise(bounds)
+    ]

@@ -1,0 +1,1 @@
+"""Predictions that any model should beat, or come close to."""

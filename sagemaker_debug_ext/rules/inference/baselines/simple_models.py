@@ -1,0 +1,243 @@
+"""Simple models of the data, with which a trained model is compared: a straight line, and the nearest neighbours.
+
+Each predicts the targets of a sample from all other samples (leave-one-out), so that it cannot know them by heart.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Final, NamedTuple
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.inference.activations import sums_to_one
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
+from sagemaker_debug_ext.rules.inference.losses import LossObservation, Numbers, observed_losses
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+MOST_SAMPLES: Final = 600
+"""Number of latest samples that are kept."""
+MOST_ELEMENTS: Final = 1 << 16
+"""Number of elements beyond which a sample is not kept, such as a large picture."""
+MOST_FEATURES: Final = 4096
+"""Number of features of a sample that are looked at."""
+MOST_TARGETS: Final = 100
+"""Number of targets of a sample, or of classes, up to which simple models are fitted."""
+FEW_INDICES: Final = 4
+"""Number of indices of a sample, such as a user and a film, up to which each has its own place."""
+MOST_INDICES: Final = 5000
+"""Number of different indices up to which they are counted."""
+FEWEST_SAMPLES: Final = 10
+"""Number of different samples that simple models need."""
+MOST_OF_TABLE: Final = 8
+"""Number of different samples up to which models of whole truth tables, as of XOR, are to know each by heart."""
+REPEATS: Final = 10
+"""Number of times that each of these has to come up."""
+NEIGHBOURS: Final = 5
+DAMPING: Final = (1e-6, 1e-4, 1e-2, 1e-1, 1.0)
+"""Ridge penalties that are tried, relative to the largest eigenvalue."""
+TINY: Final = 1e-12
+
+
+@attrs.frozen(eq=False)
+class SimpleFit:
+    """How well a simple model predicts.
+
+    Attributes:
+        name: The simple model, as in a sentence.
+        explained: Share of the variance of the targets that it explains.
+    """
+
+    name: str
+    explained: float
+
+
+class _Batch(NamedTuple):
+    inputs: tuple[Array, ...]
+    loss: LossObservation
+
+
+class LatestSamples:
+    """The latest samples of a loss, with the model's predictions and targets.
+
+    Args:
+        keeps_inputs: Whether simple models are to be fitted to the samples.
+    """
+
+    def __init__(self, *, keeps_inputs: bool) -> None:
+        self._keeps_inputs = keeps_inputs
+        self._batches: dict[str, collections.deque[_Batch]] = {}
+        self._num_samples: collections.Counter[str] = collections.Counter()
+
+    def observe(self, view: StepView) -> None:
+        """Add the samples of a step."""
+        losses = observed_losses(view, keeps_shares=True)
+        inputs = [view.value(name) for name in view.selected(MODEL_INPUTS)] if losses and self._keeps_inputs else []
+        for loss in losses:
+            rows = (None if value is None else _rows_of(value, len(loss.targets)) for value in inputs)
+            given = tuple(value for value in rows if value is not None)
+            kept = self._batches.setdefault(loss.name, collections.deque())
+            kept.append(_Batch(given, loss))
+            self._num_samples[loss.name] += len(loss.targets)
+            while len(kept) > 1 and self._num_samples[loss.name] - len(kept[0].loss.targets) >= MOST_SAMPLES:
+                self._num_samples[loss.name] -= len(kept.popleft().loss.targets)
+
+    def names(self) -> list[str]:
+        """Return the names of the losses."""
+        return list(self._batches)
+
+    def explained(self, name: str) -> float | None:
+        """Return the share of the variance of the targets that the predictions explain; None if it is unknown."""
+        batches = self._known(name)
+        return share_explained(*_joined(batches)) if batches else None
+
+    def simple_fits(self, name: str) -> list[SimpleFit]:
+        """Return how well simple models predict the targets of the samples, the best first; empty if unknown."""
+        batches = self._known(name)
+        inputs = [batch.inputs for batch in batches]
+        if not batches or len({tuple(value.shape[1:] for value in given) for given in inputs}) > 1 or not inputs[0]:
+            return []
+        values = [np.concatenate(column)[:MOST_SAMPLES] for column in zip(*inputs, strict=True)]
+        targets = _joined(batches)[1][:MOST_SAMPLES]
+        if sum(value[0].size for value in values) > MOST_ELEMENTS or _are_copies(values, targets):
+            return []
+        features = np.hstack([features_of(value) for value in values])
+        if not (np.isfinite(features).all() and np.isfinite(targets).all()):
+            return []
+        return sorted(_fits(features, targets), key=lambda fit: -fit.explained)
+
+    def _known(self, name: str) -> list[_Compared]:
+        """Return the batches whose predictions and targets are comparable, if these are most of them.
+
+        The kind of a loss may be unknown at single steps, as at the last batch of an epoch, which is smaller.
+        """
+        batches = self._batches.get(name, ())
+        pairs = [(batch.inputs, answers_and_targets(batch.loss)) for batch in batches]
+        known = [_Compared(inputs, *pair) for inputs, pair in pairs if pair is not None]
+        are_alike = len({batch.targets.shape[1:] for batch in known}) == 1
+        return known if are_alike and 2 * len(known) > len(batches) else []
+
+
+class _Compared(NamedTuple):
+    inputs: tuple[Array, ...]
+    answers: Numbers
+    targets: Numbers
+
+
+def _joined(batches: list[_Compared]) -> tuple[Numbers, Numbers]:
+    """Return the predictions and targets of all samples."""
+    return np.concatenate([batch.answers for batch in batches]), np.concatenate([batch.targets for batch in batches])
+
+
+def _rows_of(value: Array, number: int) -> Array | None:
+    """Return an input with one row for each of a number of samples; None if it is of other samples."""
+    if value.shape[:1] == (number,):
+        return value
+    return value[None] if number == 1 and value.ndim == 1 else None
+
+
+def answers_and_targets(loss: LossObservation) -> tuple[Numbers, Numbers] | None:
+    """Return predictions and targets in the same units, with one row for each sample: classes as their probabilities.
+
+    None for other than one target, or a few, for each sample, and for losses that do not aim at the targets themselves.
+    """
+    scores = to_float64(loss.scores)
+    if loss.num_classes is not None:
+        if scores.ndim != 2 or scores.shape[1] > MOST_TARGETS or len(loss.classes) < len(loss.targets):
+            return None
+        return scores if sums_to_one(scores) else _softmax(scores), np.eye(scores.shape[1])[loss.classes]
+    if scores.shape != loss.targets.shape or scores.size > MOST_TARGETS * len(scores):
+        return None
+    are_shares = bool(np.min(scores) >= 0 and np.max(scores) <= 1)
+    if loss.expects_logits:
+        scores = 1 / (1 + np.exp(-scores))
+    elif not (loss.is_regression_loss or (loss.kind in (None, "BCE") and loss.is_binary and are_shares)):
+        return None
+    return scores.reshape(len(scores), -1), to_float64(loss.targets).reshape(len(scores), -1)
+
+
+def _softmax(scores: Numbers) -> Numbers:
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares: Numbers = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def share_explained(answers: Numbers, targets: Numbers) -> float | None:
+    """Return the share of the variance of the targets that predictions explain (R²); None if all are equal."""
+    spread = float(np.sum((targets - targets.mean(axis=0)) ** 2))
+    return 1 - float(np.sum((answers - targets) ** 2)) / spread if spread > 0 else None
+
+
+def _are_copies(values: list[Array], targets: Numbers) -> bool:
+    """Return whether the targets may be the inputs, as of an autoencoder, or a part of them."""
+    return targets.shape[1] > 1 and any(value[0].size == targets.shape[1] for value in values)
+
+
+def features_of(value: Array) -> Numbers:
+    """Return a row of numbers for each sample: indices, such as words, are counted."""
+    rows = value.reshape(len(value), -1)
+    is_index = rows.dtype.kind in "iu" and rows.min(initial=0) >= 0 and rows.max(initial=0) < MOST_INDICES
+    if not is_index:
+        return to_float64(rows)[:, :: -(-rows.shape[1] // MOST_FEATURES) or 1]
+    if rows.shape[1] <= FEW_INDICES:
+        return np.hstack([np.eye(int(column.max()) + 1, dtype=np.float64)[column] for column in rows.T])
+    counts = np.zeros((len(rows), int(rows.max()) + 1))
+    np.add.at(counts, (np.arange(len(rows))[:, None], rows), 1)
+    return counts
+
+
+def _fits(features: Numbers, targets: Numbers) -> list[SimpleFit]:
+    distinct, firsts, places = np.unique(features, axis=0, return_index=True, return_inverse=True)
+    if len(distinct) < FEWEST_SAMPLES:
+        is_table = len(distinct) <= MOST_OF_TABLE and len(features) >= REPEATS * len(distinct)
+        return [_of_table(places.reshape(-1), targets)] if is_table and np.isin(targets, (0, 1)).all() else []
+    features, targets = distinct, targets[firsts]
+    features = (features - features.mean(axis=0)) / (features.std(axis=0) + TINY)
+    products = features @ features.T
+    names = ("a linear model", "the five nearest neighbours")
+    answers = (_linear_answers(products, targets), _answers_of_neighbours(products, targets))
+    return [
+        SimpleFit(name, share)
+        for name, each in zip(names, answers, strict=True)
+        if (share := share_explained(each, targets)) is not None
+    ]
+
+
+def _of_table(places: Array, targets: Numbers) -> SimpleFit:
+    """Return the fit of a table that has the mean of the targets for each different sample."""
+    sums = np.zeros((int(places.max()) + 1, targets.shape[1]))
+    np.add.at(sums, places, targets)
+    means = sums / np.bincount(places)[:, None]
+    return SimpleFit("a table of all inputs", share_explained(means[places], targets) or 0.0)
+
+
+def _linear_answers(products: Numbers, targets: Numbers) -> Numbers:
+    """Return the predictions of ridge regression for each sample without itself, with the best of some penalties.
+
+    They follow from a fit to all samples: Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, 7.10.
+    """
+    sizes, vectors = np.linalg.eigh(products)
+    sizes = np.maximum(sizes, 0)
+    means = targets.mean(axis=0)
+    along = vectors.T @ (targets - means)
+    best, least = targets, np.inf
+    for damping in DAMPING:
+        shrunk = sizes / (sizes + damping * max(float(sizes[-1]), TINY))
+        own = vectors**2 @ shrunk + 1 / len(targets)
+        apart = (targets - means - vectors @ (shrunk[:, None] * along)) / np.maximum(1 - own, TINY)[:, None]
+        error = float(np.sum(apart**2))
+        if error < least:
+            best, least = targets - apart, error
+    return best
+
+
+def _answers_of_neighbours(products: Numbers, targets: Numbers) -> Numbers:
+    """Return the mean of the targets of the nearest other samples, for each sample."""
+    sizes = np.diag(products)
+    distances = sizes[:, None] + sizes - 2 * products
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argpartition(distances, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
+    means: Numbers = targets[nearest].mean(axis=1)
+    return means

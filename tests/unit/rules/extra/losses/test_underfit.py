@@ -1,0 +1,136 @@
+"""Underfit fires where a simple model of the same samples predicts far better than the model that was trained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of
+
+SHAPES = {
+    "a line": lambda x: x[:, :1] - x[:, 1:],
+    "a parabola": lambda x: 4 * x[:, :1] ** 2,
+    "chance": lambda x: np.random.default_rng(1).normal(size=(len(x), 1)),
+}
+
+
+def regression_steps(function, answer, num=100, size=10, losses=lambda step: 1.0):
+    """Return training steps of a model with two inputs, whose predictions follow from inputs and targets."""
+    rng, steps = np.random.default_rng(0), []
+    for step in range(num):
+        inputs = rng.normal(size=(size, 2))
+        targets = function(inputs)
+        answers = answer(inputs, targets)
+        loss = loss_tensors(answers, targets, losses(step), name="MSELoss")
+        steps.append({"Net_input_0": inputs, **loss})
+    return steps_of(steps)
+
+
+def mean_answer(inputs, targets):
+    return np.full_like(targets, targets.mean())
+
+
+def half_answer(inputs, targets):
+    return targets.mean() + 0.5 * (targets - targets.mean())
+
+
+def good_answer(inputs, targets):
+    return targets + 0.1
+
+
+@pytest.mark.parametrize(
+    ("shape", "answer", "fires"),
+    [
+        ("a line", mean_answer, True),
+        ("a line", half_answer, True),
+        ("a line", good_answer, False),
+        ("a parabola", mean_answer, True),
+        ("a parabola", good_answer, False),
+        ("chance", mean_answer, False),
+    ],
+)
+def test_fires_where_a_simple_model_does_better(run_rule, shape, answer, fires):
+    """Where targets follow from the inputs, a model should find out; where they are chance, none can."""
+    issues = run_rule("Underfit", regression_steps(SHAPES[shape], answer))
+    assert fired_at(issues) == [99] * fires
+
+
+@pytest.mark.parametrize(("num", "fires"), [(99, False), (100, True)])
+def test_a_model_gets_time_to_learn(run_rule, num, fires):
+    """After a few steps, a simple model that is fitted to the end is ahead of any other."""
+    assert bool(run_rule("Underfit", regression_steps(SHAPES["a line"], half_answer, num))) == fires
+
+
+@pytest.mark.parametrize(
+    ("losses", "cause"),
+    [
+        (lambda step: 1.0, "learning rate too low"),
+        (lambda step: 0.3 + 0.7 * 0.9**step, "architecture"),
+        (lambda step: 0.995**step, "learning rate too low"),
+        (lambda step: 0.98**step, None),
+    ],
+)
+def test_how_the_loss_falls_tells_what_is_wrong(run_rule, losses, cause):
+    """Small steps get nowhere, or not there yet; a loss that has stopped falling misses something of the inputs."""
+    steps = regression_steps(SHAPES["a parabola"], mean_answer, losses=losses)
+    assert first_cause(run_rule("Underfit", steps)) == cause
+
+
+@pytest.mark.parametrize(("mode", "fires"), [(TRAIN, True), (EVAL, False)])
+def test_good_predictions_in_evaluation_count(run_rule, mode, fires):
+    """Dropout may make the predictions of training poor."""
+    steps = regression_steps(SHAPES["a line"], half_answer)
+    for (_, step), tensors in regression_steps(SHAPES["a line"], good_answer, 20).items():
+        steps.setdefault((mode, step), tensors)
+    assert bool(run_rule("Underfit", steps)) == fires
+
+
+@pytest.mark.parametrize(("answers", "fires"), [(lambda wanted: 0.5, True), (lambda wanted: 0.8 * wanted + 0.1, False)])
+@pytest.mark.parametrize("has_batches", [True, False])
+def test_a_truth_table_is_to_be_known_by_heart(run_rule, has_batches, answers, fires):
+    """Of four different samples, no simple model can be fitted to three."""
+    steps = []
+    for step in range(200):
+        inputs = np.array([[step % 2, step // 2 % 2]], float)
+        wanted = np.array([[float(inputs.sum() == 1)]])
+        predicted = np.full((1, 1), answers(wanted))
+        inputs, wanted, predicted = (each if has_batches else each[0] for each in (inputs, wanted, predicted))
+        loss = loss_tensors(predicted, wanted, float(np.mean((predicted - wanted) ** 2)), name="MSELoss")
+        steps.append({"Net_input_0": inputs, **loss})
+    assert bool(run_rule("Underfit", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize("confidence", [0.0, 5.0])
+def test_classes_are_compared_by_their_probabilities(run_rule, confidence):
+    """Words that give the class away are a linear matter, which a model that knows nothing has missed."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(100):
+        labels = rng.integers(0, 3, 20)
+        words = np.hstack([rng.integers(10, 40, (20, 6)), labels[:, None]])
+        scores = rng.normal(size=(20, 3)) * 0.1
+        scores[np.arange(20), labels] += confidence
+        steps.append({"Net_input_0": words, **loss_tensors(scores, labels)})
+    assert bool(run_rule("Underfit", steps_of(steps))) == (confidence == 0)
+
+
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_losses_with_weights_of_classes_are_left_out(run_rule, monkeypatch, has_weights):
+    """Weights shift predictions away from the shares of the classes."""
+    weights = {"weight": [1.0, 5.0]} if has_weights else {}
+    loss = LossRecord(name="MSELoss", type="MSELoss", arguments=weights)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    assert bool(run_rule("Underfit", regression_steps(SHAPES["a line"], half_answer))) == (not has_weights)
+
+
+@pytest.mark.parametrize("num_columns", [2, 3])
+def test_what_an_autoencoder_gives_back_is_no_target(run_rule, num_columns):
+    """A linear model copies its inputs without effort, but what is between is what such a model is for."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(100):
+        inputs = rng.normal(size=(20, 2))
+        targets = np.hstack([inputs, inputs[:, :1]])[:, :num_columns]
+        loss = loss_tensors(targets * 0.3, targets, float(np.mean((targets * 0.7) ** 2)), name="MSELoss")
+        steps.append({"Net_input_0": inputs, **loss})
+    assert bool(run_rule("Underfit", steps_of(steps))) == (num_columns == 3)
