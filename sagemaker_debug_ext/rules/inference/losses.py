@@ -262,7 +262,7 @@ def observed_losses(view: StepView, *, keeps_shares: bool = False) -> tuple[Loss
         view: The step.
         keeps_shares: Do not convert probabilities to scores.
     """
-    return view.once(_observed_losses, keeps_shares=keeps_shares)
+    return view.once(_observed_losses, keeps_shares=keeps_shares and naming_scheme_of(view.trial).hides_kinds)
 
 
 def _observed_losses(view: StepView, *, keeps_shares: bool) -> tuple[LossObservation, ...]:
