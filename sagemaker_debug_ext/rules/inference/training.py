@@ -163,7 +163,10 @@ def _loss_values(view: StepView, selection: Selection) -> Mapping[str, float]:
 
 
 def _since_before(view: StepView, name: str, mean: float) -> float:
-    """Return the mean loss of the batches since the previous saved step, from the running means of the epoch."""
+    """Return the mean loss of the batches since the previous saved step, from the running means of the epoch.
+
+    These are means over samples. The last batch of an epoch may have fewer of them than those before.
+    """
     step = view.mode_step
     batch = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
     if step is None or batch is None or not 0 < batch < LONGEST_EPOCH or not math.isfinite(mean):
@@ -175,10 +178,20 @@ def _since_before(view: StepView, name: str, mean: float) -> float:
     earlier, earlier_batch = (as_scalar(view.earlier_value(counter, global_step)) for counter in (name, RUNNING_BATCH))
     if earlier is None or earlier_batch is None or step - before != batch - earlier_batch:
         return mean  # of another epoch
-    total, total_before = (batch + 1) * mean, (earlier_batch + 1) * earlier
+    size, usual_size = _batch_sizes(view, global_step)
+    total, total_before = (batch * usual_size + size) * mean, (earlier_batch + 1) * usual_size * earlier
     if abs(total - total_before) < DIGITS * max(abs(total), abs(total_before)):
         return mean  # too few digits are left
-    return (total - total_before) / (batch - earlier_batch)
+    return (total - total_before) / ((batch - earlier_batch - 1) * usual_size + size)
+
+
+def _batch_sizes(view: StepView, before: int) -> tuple[int, int]:
+    """Return the number of samples of a step, and of an earlier one; 1 each if either is unknown."""
+    for names in naming_scheme_of(view.trial).answers(view.tensor_names):
+        now, earlier = view.value(names.targets), view.earlier_value(names.targets, before)
+        if now is not None and earlier is not None and now.ndim and earlier.ndim and now.size and earlier.size:
+            return len(now), len(earlier)
+    return 1, 1
 
 
 def _saved_before(view: StepView, name: str, step: int) -> int | None:

@@ -29,13 +29,17 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 MOST_CLASSES: Final = 30
 """Number of classes beyond which labels are rather those of a vocabulary."""
 LATEST: Final = 40
-"""Number of steps with several labels for each sample after which a class must have been predicted."""
+"""Number of latest steps in which a class must have been predicted."""
 ENOUGH: Final = 1000
-"""Fewest places of a class in these steps."""
+"""Fewest places of a class in these steps, where samples have several labels."""
 RARE: Final = 0.05
 """Fraction of all places up to which a class is rare."""
 HARDLY: Final = 0.01
 """Fraction of the places of a class up to which it is hardly ever predicted."""
+ENOUGH_SAMPLES: Final = 30
+"""Fewest samples of a class in these steps, where each has one label."""
+RARE_SAMPLES: Final = 0.15
+"""Fraction of all samples up to which a class is rare."""
 PLAIN: Final = 0.01
 """Relative difference up to which a loss is taken for the mean cross entropy."""
 
@@ -72,18 +76,19 @@ class _PlacesOfClasses:
         found = labels[labels == predictions]
         self._latest.append((_count(labels), _count(found)))
 
-    def unpredicted(self) -> tuple[int, int, int] | None:
+    def unpredicted(self, *, of_samples: bool = False) -> tuple[int, int, int] | None:
         """Return the rarest class that is hardly ever predicted, its number of places, and that of all; None if none.
 
-        Only a class that few places have is one that weights would help.
+        Only a class that few places have is one that weights would help. Of samples, a class must never be predicted.
         """
+        enough, rare, hardly = (ENOUGH_SAMPLES, RARE_SAMPLES, 0) if of_samples else (ENOUGH, RARE, HARDLY)
         if len(self._latest) < LATEST:
             return None
         of_class = sum((labels for labels, _ in self._latest), collections.Counter[int]())
         found = sum((right for _, right in self._latest), collections.Counter[int]())
         total = of_class.total()
         for label, number in reversed(of_class.most_common()):
-            if ENOUGH <= number < RARE * total and found[label] < HARDLY * number:
+            if enough <= number < rare * total and found[label] <= hardly * number:
                 return label, number, total
         return None
 
@@ -115,6 +120,17 @@ def is_weighed(view: StepView, labels: str) -> bool:
     return False
 
 
+def _ids(loss: LossObservation) -> tuple[ClassIds, ClassIds] | None:
+    """Return the labels and the predicted classes of samples; None if the loss is not of classes."""
+    labels = loss.targets.reshape(-1).astype(np.int64)
+    if loss.num_classes is not None:
+        return labels, np.argmax(loss.scores, axis=1).reshape(-1)
+    if not loss.is_binary:
+        return None
+    middle = 0.5 if loss.kind == "BCE" else 0.0
+    return labels, (loss.scores.reshape(-1) > middle).astype(np.int64)
+
+
 class ClassImbalance(BuiltinRule):
     """Labels are unbalanced, or one class is mostly mispredicted.
 
@@ -134,7 +150,8 @@ class ClassImbalance(BuiltinRule):
         per_sample: Whether to skip labels of which a sample has several at any step, such as words of a text, pixels of
             an image or lists of tags, and those of more than 30 classes, such as the next character of a text, which
             are naturally unbalanced; False when not given. When the job has ended, the rule still fires for a class of
-            pixels that has less than a twentieth of them, and that the latest 40 training steps hardly ever predicted.
+            pixels that has less than a twentieth of them, and that the latest 40 training steps hardly ever predicted,
+            or for a class of less than 15 % of the samples, at least 30 of them, that these never predicted.
         unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
             that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
@@ -193,15 +210,22 @@ class ClassImbalance(BuiltinRule):
             return None
         predictions = predicted_in(view, view.selected(self._predictions), argmax=self.parameters["argmax"])
         self._count(labels, predictions)
+        unpredicted = self._evaluate_samples(view, names)
         if self._counts.total() < self.parameters["samples"]:
             return None
         if self.parameters["per_sample"] and len(self._counts) > MOST_CLASSES:
             return None
-        return self._evaluate_balance(view, names) or self._evaluate_predictions(view, names)
+        return self._evaluate_balance(view, names) or self._evaluate_predictions(view, names) or unpredicted
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""
         return [self._pending.pop(name)[1] for name, (view, _) in list(self._pending.items()) if is_final(view, name)]
+
+    def _evaluate_samples(self, view: StepView, names: list[str]) -> list[Issue]:
+        """Return an issue if the job has ended and a rare class of samples is never predicted."""
+        losses = observed_losses(view) if self.parameters["per_sample"] and is_training(view) else ()
+        classified = [(loss, ids) for loss in losses if loss.targets_name in names and (ids := _ids(loss)) is not None]
+        return [issue for loss, ids in classified if (issue := self._add_places(view, loss, *ids)) is not None]
 
     def _evaluate_places(self, view: StepView, names: list[str]) -> list[Issue] | None:
         """Return an issue if the job has ended and a rare class of pixels is hardly ever predicted; None if unknown."""
@@ -210,25 +234,40 @@ class ClassImbalance(BuiltinRule):
         for loss in losses if is_training(view) else ():
             if loss.num_classes is None or (self.parameters["unless_weighed"] and is_weighed(view, loss.targets_name)):
                 continue
-            places = self._places.setdefault(loss.targets_name, _PlacesOfClasses())
-            places.add(loss.targets.reshape(-1).astype(np.int64), np.argmax(loss.scores, axis=1).reshape(-1))
-            self._pending.pop(loss.targets_name, None)
-            unpredicted = places.unpredicted()
-            if unpredicted is not None:
-                issue = self._issue_of_places(view, loss, *unpredicted)
-                if is_final(view, loss.targets_name):
-                    found.append(issue)
-                else:
-                    self._pending[loss.targets_name] = (view, issue)
+            predictions = np.argmax(loss.scores, axis=1).reshape(-1)
+            issue = self._add_places(view, loss, loss.targets.reshape(-1).astype(np.int64), predictions)
+            found += [] if issue is None else [issue]
         return found if losses else None
 
-    def _issue_of_places(self, view: StepView, loss: LossObservation, label: int, number: int, total: int) -> Issue:
+    def _add_places(
+        self, view: StepView, loss: LossObservation, labels: ClassIds, predictions: ClassIds
+    ) -> Issue | None:
+        """Add the labels of a step, and return an issue if it is the last one and a rare class is not predicted."""
+        places = self._places.setdefault(loss.targets_name, _PlacesOfClasses())
+        places.add(labels, predictions)
+        self._pending.pop(loss.targets_name, None)
+        of_samples = loss.targets_name not in self._several
+        unpredicted = places.unpredicted(of_samples=of_samples)
+        if unpredicted is None:
+            return None
+        issue = self._issue_of_places(view, loss, *unpredicted, of_samples=of_samples)
+        if is_final(view, loss.targets_name):
+            return issue
+        self._pending[loss.targets_name] = (view, issue)
+        return None
+
+    def _issue_of_places(
+        self, view: StepView, loss: LossObservation, label: int, number: int, total: int, *, of_samples: bool
+    ) -> Issue:
+        how, what, rare = (
+            ("never predicted", "samples", RARE_SAMPLES) if of_samples else ("hardly ever predicted", "places", RARE)
+        )
         text = (
-            f"Class {label} is hardly ever predicted where it is right: it has {number / total:.2%} of the places of "
-            f"{loss.targets_name!r}, and the loss counts all places alike."
+            f"Class {label} is {how} where it is right: it has {number / total:.2%} of the {what} of "
+            f"{loss.targets_name!r}, and the loss counts all {what} alike."
         )
         tensors = [loss.targets_name, loss.answers_name]
-        return self.found(view, text, tensors=tensors, value=total / number, threshold=1 / RARE)
+        return self.found(view, text, tensors=tensors, value=total / number, threshold=1 / rare)
 
     def _count(self, labels: ClassIds, predictions: ClassIds | None) -> None:
         ids = labels.tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,20 @@ def test_steps_that_were_not_saved_are_averaged(keras_views):
     means = {0: 4.0, 2: 3.0, 4: 2.0}
     views = keras_views({(TRAIN, step): {"loss": mean, "batch": step} for step, mean in means.items()})
     np.testing.assert_allclose([loss_at(views.at(index), "loss") for index in range(3)], [4.0, 2.5, 0.5])
+
+
+@pytest.mark.parametrize("saved", [(0, 1, 2, 3), (0, 2, 3), (0, 3)])
+def test_a_running_mean_counts_samples(keras_views, saved):
+    """The last batch of an epoch has as many samples as are left, and counts as much."""
+    losses, sizes = np.array([4.0, 2.0, 3.0, 10.0]), np.array([8, 8, 8, 2])
+    means = np.cumsum(losses * sizes) / np.cumsum(sizes)
+    tensors = {step: {"loss": means[step], "batch": step, "labels": np.ones(sizes[step])} for step in saved}
+    answers = {step: {**of_step, "predictions": of_step["labels"]} for step, of_step in tensors.items()}
+    views = keras_views({(TRAIN, step): of_step for step, of_step in answers.items()})
+    found = [loss_at(views.at(index), "loss") for index in range(len(saved))]
+    bounds = [0, *(step + 1 for step in saved)]
+    parts = [slice(start, end) for start, end in itertools.pairwise(bounds)]
+    np.testing.assert_allclose(found, [np.average(losses[part], weights=sizes[part]) for part in parts])
 
 
 @pytest.mark.parametrize("later", [{"loss": 2.0}, {"loss": 2.0, "batch": 9}, {"loss": 1e9, "batch": 1}])

@@ -155,3 +155,27 @@ def test_a_rare_class_of_pixels_must_be_predicted_some_time(run_rule, share, fou
         steps[TRAIN, step] = {"Net_input_0": np.zeros((8, 1, 32, 32)), **loss_tensors(scores, labels, entropy.mean())}
     given = {"labels_regex": "CrossEntropyLoss_input_1", "predictions_regex": "^$", "per_sample": True}
     assert bool(run_rule("ClassImbalance", steps, **given, unless_weighed=True)) == fires
+
+
+@pytest.mark.parametrize(
+    ("share", "found", "num_steps", "fires"),
+    [(0.1, 0.0, 45, True), (0.1, 0.05, 45, False), (0.25, 0.0, 45, False), (0.1, 0.0, 30, False), (0.02, 0, 45, False)],
+    ids=["never predicted", "sometimes", "frequent", "too early", "too few"],
+)
+@pytest.mark.parametrize("name", ["CrossEntropyLoss", "BCELoss", "BCEWithLogitsLoss"])
+def test_a_rare_class_of_samples_must_be_predicted_some_time(run_rule, name, share, found, num_steps, fires):
+    """A class of a tenth is no rare one, but a model that never predicts it is right for nine in ten."""
+    rng = np.random.default_rng(0)
+    steps = {}
+    for step in range(num_steps):
+        labels = (rng.random(32) < share).astype(int)
+        chosen = (labels == 1) & (rng.random(32) < found)
+        scores = {
+            "CrossEntropyLoss": np.stack([np.ones(32), 2.0 * chosen], axis=1),
+            "BCELoss": np.where(chosen, 0.9, 0.1),
+            "BCEWithLogitsLoss": np.where(chosen, 2.0, -2.0),
+        }[name]
+        targets = labels if name == "CrossEntropyLoss" else labels.astype(float)
+        steps[TRAIN, step] = {"Net_input_0": np.zeros((32, 3)), **loss_tensors(scores, targets, name=name)}
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 60}
+    assert bool(run_rule("ClassImbalance", steps, **given)) == fires
