@@ -111,7 +111,7 @@ class NamingScheme:
     _gradient_prefix: ClassVar[str] = "gradient/"
     _side_of_layer: ClassVar[re.Pattern[str]] = re.compile("(.+)_(input|output)_0")
     _kinds: ClassVar[Mapping[str, str]] = {
-        name: name for name in ("CrossEntropy", "NLL", "BCEWithLogits", "MSE", "SmoothL1", "L1", "Huber")
+        name: name for name in ("CrossEntropy", "NLL", "BCEWithLogits", "BCE", "MSE", "SmoothL1", "L1", "Huber")
     }
     _kind_pattern: ClassVar[str] = r"(?<!Poisson)(?<!Gaussian)({})Loss"
 

@@ -159,7 +159,7 @@ def test_a_rare_class_of_pixels_must_be_predicted_some_time(run_rule, share, fou
 
 @pytest.mark.parametrize(
     ("share", "found", "num_steps", "fires"),
-    [(0.1, 0.0, 45, True), (0.1, 0.05, 45, False), (0.25, 0.0, 45, False), (0.1, 0.0, 30, False), (0.02, 0, 45, False)],
+    [(0.1, 0.0, 45, True), (0.1, 0.05, 45, False), (0.25, 0.0, 45, False), (0.1, 0.0, 30, False), (0.01, 0, 45, False)],
     ids=["never predicted", "sometimes", "frequent", "too early", "too few"],
 )
 @pytest.mark.parametrize("name", ["CrossEntropyLoss", "BCELoss", "BCEWithLogitsLoss"])
@@ -177,5 +177,5 @@ def test_a_rare_class_of_samples_must_be_predicted_some_time(run_rule, name, sha
         }[name]
         targets = labels if name == "CrossEntropyLoss" else labels.astype(float)
         steps[TRAIN, step] = {"Net_input_0": np.zeros((32, 3)), **loss_tensors(scores, targets, name=name)}
-    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 60}
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 200}
     assert bool(run_rule("ClassImbalance", steps, **given)) == fires
