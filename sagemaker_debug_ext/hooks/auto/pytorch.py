@@ -65,6 +65,7 @@ class AutoHook(Hook):
         self._modes = ObservedModes()
         self._resets = GradientResets()
         self._bare_loop: BareLoop | None = None
+        self._has_bare_loss = False
         self._last_shape: tuple[int, ...] = ()
         self._num_looks = 0
         super().__init__(*args, detect_losses=True, **kwargs)
@@ -93,6 +94,7 @@ class AutoHook(Hook):
             return
         if not self.records_functions:
             return
+        self._begin_step_of_bare_loss(output)
         self._note_computed_loss()
         self._save_custom_tensors()
         self._offer_numbered(f"{kind}_input", inputs)
@@ -144,6 +146,7 @@ class AutoHook(Hook):
         self, name: str, module: nn.Module, inputs: tuple[Any, ...], named_inputs: dict[str, Any], outputs: Any
     ) -> None:
         if self._is_loss(module) and current_backward() == NO_BACKWARD:
+            self._begin_step_of_bare_loss(outputs)
             self._note_computed_loss()
         super()._on_module(name, module, inputs, named_inputs, outputs)
 
@@ -194,16 +197,31 @@ class AutoHook(Hook):
             data: The data of its first step.
             tensors: What the backward pass of this step starts from.
         """
-        self.register_module(loop.model)
         self._begin_bare_step(loop.model, data)
         self._on_backward(tensors)
         self._bare_loop = loop
 
+    def expect(self, loop: BareLoop) -> None:
+        """Capture a loop that trains tensors of the script itself, if no model runs before its second step."""
+        self._bare_loop = loop
+
+    def _begin_step_of_bare_loss(self, loss: Any) -> None:
+        """Begin a step of a loop without a module where its loss is computed, so that the loss belongs to it."""
+        if self._bare_loop is None or self._has_bare_loss or not self._has_model():
+            return
+        if isinstance(loss, torch.Tensor) and loss.requires_grad:
+            self.begin_step(self._bare_loop.model)
+            self._has_bare_loss = True
+
     def _begin_bare_step(self, model: nn.Module, data: tuple[torch.Tensor, ...]) -> None:
-        """Begin a step of a loop without a module, whose backward pass is starting."""
+        """Begin a step of a loop without a module, unless its loss has, where its backward pass is starting."""
+        if not self._has_model():
+            self.register_module(model)
         self._program.note_inputs(model, data)
         self._last_shape = (len(data[0]),) if data else ()
-        self.begin_step(model)
+        if not self._has_bare_loss:
+            self.begin_step(model)
+        self._has_bare_loss = False
         if self.records_functions:
             self._offer_numbered(f"{type(model).__name__}_input", data)
 
@@ -216,7 +234,7 @@ class AutoHook(Hook):
         if model is not None and path is not None:
             self._register_hidden_part(module, model, path)
             return
-        is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # may be trainable
+        is_further_loss = _is_loss(module) and self._has_model()  # may be trainable
         if _is_model(module) and not is_further_loss:
             self._bare_loop = None
             self.register_module(module)
@@ -306,6 +324,7 @@ class _Finder:
                     self.stop()
                     return
                 self._hook = self._make_hook()
+                self._hook.expect(self._bare_loop)
             self._num_of_class[type(module).__name__] += 1
             self._hook.join(module, inputs)
 

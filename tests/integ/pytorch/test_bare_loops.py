@@ -59,6 +59,28 @@ def test_run_when_tensors_are_trained_without_a_module_then_are_captured(tmp_pat
     assert (causes[0].name if causes else None) == cause
 
 
+@pytest.mark.parametrize("loss", ["torch.nn.functional.mse_loss", "torch.nn.MSELoss()"])
+def test_run_when_a_loop_without_a_module_calls_a_loss_then_the_loss_is_of_its_own_step(tmp_path, monkeypatch, loss):
+    """A loss is computed before its backward pass begins, and belongs with the inputs that it is of."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n"
+        "slope = torch.zeros(3, 1, requires_grad=True)\n"
+        f"loss = {loss}\n"
+        "for step in range(6):\n"
+        "    loss(torch.full((4, 3), float(step)) @ slope, torch.full((4, 1), float(step))).backward()\n"
+    )
+    settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
+    (tmp_path / "hook.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    assert run_captured(script).returncode == 0
+    trial = create_trial(str(tmp_path / "out"))
+    inputs, targets = trial.tensor("Script_input_0"), trial.tensor("MSELoss_input_1")
+    assert trial.steps() == [0, 1, 2, 3, 4]
+    assert [inputs.value(step)[0, 0] for step in trial.steps()] == [1, 2, 3, 4, 5]
+    assert [(step, targets.value(step)[0, 0]) for step in targets.steps()] == [(1, 2), (2, 3), (3, 4), (4, 5)]
+
+
 def test_run_when_a_model_comes_after_a_single_pass_then_only_the_model_is_captured(tmp_path, monkeypatch):
     """What a script computes before it trains is no step."""
     script = tmp_path / "train.py"
