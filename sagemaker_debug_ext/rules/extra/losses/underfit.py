@@ -17,6 +17,9 @@ from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
+TIED: Final = "Most samples get the same prediction to the bit"
+"""Message part on models that no longer tell samples apart, as where units answer to few of them."""
+MOST: Final = 0.5
 HARDLY_FALLEN: Final = "The loss has hardly fallen"
 """Message part on training that gets nowhere."""
 STILL_FALLING: Final = "The loss was still falling, but slowly"
@@ -37,6 +40,8 @@ class Underfit(BuiltinRule):
     share of the model is below `max_explained`, and what it leaves unexplained is at least `factor` times what the best
     simple model leaves. The predictions of evaluation count if they are better, because dropout makes those of training
     worse. A model whose loss still falls fast, by 15 % over the last two fifths of training, is none that underfits.
+    The message tells whether most samples of the latest batch get the same prediction to the bit, but not all of them,
+    and how the loss has fallen.
 
     Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
     Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
@@ -125,7 +130,9 @@ class Underfit(BuiltinRule):
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
             f"{name!r} (at least {limit:.0%} expected), and those of {fits[0].name} {fits[0].explained:.1%}."
         )
-        if last > FALLEN * first:
+        if self._trained.share_of_ties(name) > MOST:
+            text = f"{text} {TIED}, as where units answer to few of them."
+        elif last > FALLEN * first:
             text = f"{text} {HARDLY_FALLEN}."
         elif last < FALLEN * middle:
             text = f"{text} {STILL_FALLING}."

@@ -108,6 +108,20 @@ class LatestSamples:
             return []
         return sorted(_fits(features, targets), key=lambda fit: -fit.explained)
 
+    def share_of_ties(self, name: str) -> float:
+        """Return the share of the different samples of the latest batch whose predictions equal others to the bit.
+
+        0 where all predictions are equal.
+        """
+        batches = self._known(name)
+        if not batches or not batches[-1].inputs:
+            return 0.0
+        latest = batches[-1]
+        samples = np.hstack([value.reshape(len(value), -1) for value in latest.inputs])
+        _, firsts = np.unique(samples, axis=0, return_index=True)
+        _, counts = np.unique(latest.answers[firsts], axis=0, return_counts=True)
+        return float(counts[counts > 1].sum() / len(firsts)) if len(counts) > 1 else 0.0
+
     def _known(self, name: str) -> list[_Compared]:
         """Return the batches whose predictions and targets are comparable, if these are most of them.
 

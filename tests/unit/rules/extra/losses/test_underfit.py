@@ -102,6 +102,16 @@ def test_a_truth_table_is_to_be_known_by_heart(run_rule, has_batches, answers, f
     assert bool(run_rule("Underfit", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(("num_tied", "cause"), [(3, "dead units"), (2, "learning rate too low")])
+def test_samples_that_are_not_told_apart_point_at_units(run_rule, num_tied, cause):
+    """A hidden layer of ReLUs that answers to one sample of XOR is dead for the other three."""
+    inputs = np.array([[1, 1], [0, 0], [0, 1], [1, 0]], float)
+    wanted = np.array([[0.0], [0], [1], [1]])
+    answers = np.where(np.arange(4)[:, None] < 4 - num_tied, 0.1 * np.arange(4)[:, None], 2 / 3)
+    steps = steps_of([{"Net_input_0": inputs, **loss_tensors(answers, wanted, name="MSELoss")}] * 100)
+    assert first_cause(run_rule("Underfit", steps)) == cause
+
+
 @pytest.mark.parametrize("confidence", [0.0, 5.0])
 def test_classes_are_compared_by_their_probabilities(run_rule, confidence):
     """Words that give the class away are a linear matter, which a model that knows nothing has missed."""
