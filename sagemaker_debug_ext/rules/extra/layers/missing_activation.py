@@ -19,16 +19,21 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 BENDING_NOTHING: Final = ("Dropout", "BatchNorm")
 """Beginnings of the names of classes whose layers are no activation."""
+FEWEST_CONVOLUTIONS: Final = 3
+"""Number of convolutions from which on they are looked at."""
+MOST_CONVOLUTIONS: Final = 0.55
+"""Fraction of the convolutions that may enter another layer unchanged; of separable ones, every other one does."""
 MOST_PASSED: Final = 3
 """Number of layers, the next fully connected one included, in which to look for an output."""
 
 
 class _Layer(NamedTuple):
-    """Names of a weight, and of the input and output of its layer."""
+    """Names of a weight, and of the input and output of its layer; and whether it is a convolution."""
 
     weight: str
     given: str
     output: str
+    is_convolution: bool
 
 
 class _Passed(NamedTuple):
@@ -40,14 +45,16 @@ class _Passed(NamedTuple):
 
 
 class MissingActivation(BuiltinRule):
-    """Two fully connected layers have no activation between them, so they are equivalent to one layer.
+    """Layers have no activation between them, so that several are equivalent to one.
 
-    Checks inputs and outputs of layers whose weight has two axes, at TRAIN steps (or steps without a mode). The rule
-    fires if the output of a layer equals, element by element, the input of another one at `patience` consecutive saved
-    steps. This must hold for at least half of these layers, because factorized matrices, which follow each other on
-    purpose, are fewer.
+    Checks inputs and outputs of fully connected layers and convolutions, at TRAIN steps (or steps without a mode). The
+    rule fires if the output of a layer equals, element by element, the input of another one at `patience` consecutive
+    saved steps. This must hold for at least half of the fully connected layers, because factorized matrices, which
+    follow each other on purpose, are fewer. Of three convolutions or more, it must hold for more than 55 %, because
+    every other one of those that are separable follows another. They are looked at in the first `patience` steps.
 
-    It also fires if the program record names a softmax whose output is the input of such a layer. Its shares add up to
+    It also fires if the program record names a softmax whose output is the input of a fully
+    connected layer. Its shares add up to
     1, so that of many units each gets little to pass on.
 
     Parameters:
@@ -68,6 +75,7 @@ class MissingActivation(BuiltinRule):
 
     def configure(self) -> None:
         self._streaks = StreakCounter()
+        self._num_looked = 0
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return TensorRequirement("weights", self.selection), TensorRequirement(
@@ -76,10 +84,18 @@ class MissingActivation(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if layers follow each other."""
-        layers = list(self._layers(view)) if is_training(view) else []
+        if not is_training(view):
+            return None
+        found = [self._evaluate_connected(view), self._evaluate_convolutions(view)]
+        known = [issues for issues in found if issues is not None]
+        return [issue for issues in known for issue in issues] if known else None
+
+    def _evaluate_connected(self, view: StepView) -> list[Issue] | None:
+        """Return the issues of fully connected layers; None if there are too few."""
+        layers = list(self._layers(view))
         if len(layers) < 2:
             return None
-        given = {layer.given: value for layer in layers if (value := view.value(layer.given)) is not None}
+        given = _inputs_of(view, layers)
         following = [layer.output for layer in layers if _is_followed(view, layer, layers, given)]
         # no layer follows the last one
         holds = len(following) >= max(1, len(layers) / 2)
@@ -91,8 +107,7 @@ class MissingActivation(BuiltinRule):
         patience: int = self.parameters["patience"]
         issues = []
         if self._streaks.observe("none", holds) >= patience:
-            text = f"No activation follows {describe_tensors(following)}: the output enters the next layer unchanged."
-            issues.append(self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2))
+            issues.append(self._unfollowed(view, following, len(layers) / 2))
         if self._streaks.observe("softmax", bool(softmaxes)) >= patience:
             text = (
                 f"A softmax lies between layers in {describe_tensors(softmaxes)}: its shares add up to 1, so that "
@@ -101,17 +116,36 @@ class MissingActivation(BuiltinRule):
             issues.append(self.found(view, text, tensors=softmaxes, value=len(softmaxes), threshold=0))
         return issues
 
-    def _layers(self, view: StepView) -> Iterator[_Layer]:
-        """Yield the layers of two axes whose input and output were saved."""
+    def _evaluate_convolutions(self, view: StepView) -> list[Issue] | None:
+        """Return the issue of convolutions at the first steps, because their outputs are large; None if too few."""
+        if self._num_looked >= self.parameters["patience"]:
+            return None
+        convolutions = list(self._layers(view, of_convolutions=True))
+        if len(convolutions) < FEWEST_CONVOLUTIONS:
+            return None
+        self._num_looked += 1
+        layers = [*convolutions, *self._layers(view)]
+        given = _inputs_of(view, layers)
+        following = [layer.output for layer in convolutions if _is_followed(view, layer, layers, given)]
+        limit = MOST_CONVOLUTIONS * len(convolutions)
+        streak = self._streaks.observe("convolutions", len(following) > limit)
+        return [self._unfollowed(view, following, limit)] if streak >= self.parameters["patience"] else []
+
+    def _unfollowed(self, view: StepView, outputs: list[str], limit: float) -> Issue:
+        text = f"No activation follows {describe_tensors(outputs)}: the output enters the next layer unchanged."
+        return self.found(view, text, tensors=outputs, value=len(outputs), threshold=limit)
+
+    def _layers(self, view: StepView, *, of_convolutions: bool = False) -> Iterator[_Layer]:
+        """Yield the fully connected layers, or the convolutions, whose input and output were saved."""
         saved = set(view.tensor_names)
         scheme = naming_scheme_of(view.trial)
         for name in view.selected(self.selection):
             weight = view.value(name)
-            if weight is None or weight.ndim != 2:
+            if weight is None or weight.ndim < 2 or (weight.ndim > 2) != of_convolutions:
                 continue
             for given, output in scheme.layers_of(name):
                 if {given, output} <= saved and _takes_numbers(view, given):
-                    yield _Layer(name, given, output)
+                    yield _Layer(name, given, output, of_convolutions)
                     break
 
 
@@ -137,12 +171,27 @@ def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Map
     name = layer.output
     for _ in range(MOST_PASSED):
         if _enters(name, output, layers, given):
-            return is_plain(view, layer.weight, layer.given, layer.output)
+            return _has_no_activation(view, layer)
         further = next((part for part in passed if _is_same(output, part.given)), None)
         if further is None:
             return False
         name, output = further.output, further.made
     return False
+
+
+def _has_no_activation(view: StepView, layer: _Layer) -> bool:
+    """Return whether the output of a layer is that of its weight, for frameworks whose layers may have activations."""
+    if not layer.is_convolution:
+        return is_plain(view, layer.weight, layer.given, layer.output)
+    if not naming_scheme_of(view.trial).fuses_activations:
+        return True
+    name = layer.output.removesuffix("/outputs")
+    return any(record.name == name and record.activation in (None, "linear") for record in view.program.layers)
+
+
+def _inputs_of(view: StepView, layers: list[_Layer]) -> dict[str, Array]:
+    """Return the inputs of layers, by name."""
+    return {layer.given: value for layer in layers if (value := view.value(layer.given)) is not None}
 
 
 def _passed_through(view: StepView) -> list[_Passed]:

@@ -72,3 +72,39 @@ def test_softmax_between_layers_fires(run_rule, monkeypatch, record, between, fi
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(record,)))
     messages = [issue.message for issue in run_rule("MissingActivation", steps_of_two_layers(between))]
     assert any("A softmax lies between layers in 'a_output_0'" in message for message in messages) == fires
+
+
+def steps_of_convolutions(kinds, *, is_normalised, num=4):
+    """Return steps of convolutions, each followed by a ReLU, or by nothing but perhaps a normalisation."""
+    rng, found = np.random.default_rng(0), {}
+    for step in range(num):
+        values, tensors = rng.normal(size=(4, 3, 6, 6)), {}
+        for name, kind in zip("abcdefgh", kinds, strict=False):
+            outputs = rng.normal(size=values.shape)
+            tensors |= {f"Net_{name}.weight": np.ones((3, 3, 3, 3)), f"{name}_input_0": values}
+            tensors[f"{name}_output_0"] = outputs
+            values = 2 * outputs if is_normalised else outputs
+            if is_normalised:
+                tensors |= {f"norm_{name}_input_0": outputs, f"norm_{name}_output_0": values}
+            values = np.maximum(values, 0) if kind == "relu" else values
+        found[TRAIN, step] = tensors
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kinds", "fires"),
+    [
+        (["plain"] * 4, True),
+        (["relu"] * 4, False),
+        (["plain", "relu"] * 3, False),  # separable
+        (["plain", "plain", "relu"] * 2, True),
+        (["plain"] * 2, False),
+    ],
+)
+@pytest.mark.parametrize("is_normalised", [True, False])
+def test_convolutions_that_follow_each_other_unchanged_fire(run_rule, monkeypatch, kinds, fires, is_normalised):
+    """Convolutions without activations between them are equivalent to one, with or without a normalisation."""
+    norms = tuple(LayerRecord(name=f"norm_{name}", type="BatchNorm2d") for name in "abcdefgh")
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=norms))
+    steps = steps_of_convolutions(kinds, is_normalised=is_normalised)
+    assert fired_at(run_rule("MissingActivation", steps)) == ([2] if fires else [])
