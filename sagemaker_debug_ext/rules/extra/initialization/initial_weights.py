@@ -36,9 +36,10 @@ SMALL_UPDATE: Final = 0.1
 def gain(weight: Array) -> float | None:
     """Return the ratio of the size of outputs to that of inputs; None for weights of one axis or with only zeros.
 
-    It is the root mean square of the weights times the root of the number of inputs of a unit.
+    It is the root mean square of the weights times the root of the number of inputs of a unit. The slope of a line, a
+    single number, has no usual size.
     """
-    if weight.ndim < 2 or weight.size == 0:
+    if weight.ndim < 2 or weight.size < 2:
         return None
     size = norm(weight)
     return size / math.sqrt(len(weight)) if size > 0 else None

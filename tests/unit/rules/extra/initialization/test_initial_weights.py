@@ -88,3 +88,9 @@ def test_weights_saved_after_the_update_are_evaluated_if_updates_are_small(make_
     weight = RNG.normal(size=(5, 16)) * 50
     steps = steps_with("dense0_weight", [weight, weight * factor])
     assert fired_at(run_rule("InitialWeights", make_trial(steps, collections=GLUON_COLLECTIONS))) == fires_at
+
+
+@pytest.mark.parametrize(("shape", "fires"), [((1, 1), False), ((1, 2), True)])
+def test_a_slope_may_have_any_size(run_rule, shape, fires):
+    """The weight of a line from one number to another depends on their units."""
+    assert bool(run_rule("InitialWeights", {(TRAIN, 0): {"w_weight": np.arange(50.0, 50 + shape[1])[None]}})) == fires
