@@ -53,9 +53,8 @@ class MissingActivation(BuiltinRule):
     follow each other on purpose, are fewer. Of three convolutions or more, it must hold for more than 55 %, because
     every other one of those that are separable follows another. They are looked at in the first `patience` steps.
 
-    It also fires if the program record names a softmax whose output is the input of a fully
-    connected layer. Its shares add up to
-    1, so that of many units each gets little to pass on.
+    It also fires if the program record names a softmax whose output is the input of a fully connected layer. Its shares
+    add up to 1, so that of many units each gets little to pass on.
 
     Parameters:
         patience: Number of consecutive saved steps; 3 when not given.

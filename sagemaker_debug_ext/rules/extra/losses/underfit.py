@@ -20,6 +20,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 TIED: Final = "Most samples get the same prediction to the bit"
 """Message part on models that no longer tell samples apart, as where units answer to few of them."""
 MOST: Final = 0.5
+"""Fraction of the samples that are most of them."""
 HARDLY_FALLEN: Final = "The loss has hardly fallen"
 """Message part on training that gets nowhere."""
 STILL_FALLING: Final = "The loss was still falling, but slowly"

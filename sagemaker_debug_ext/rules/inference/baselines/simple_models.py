@@ -19,8 +19,8 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MOST_SAMPLES: Final = 600
 """Number of latest samples that are kept."""
-MOST_ELEMENTS: Final = 1 << 16
-"""Number of elements beyond which a sample is not kept, such as a large picture."""
+MOST_ELEMENTS: Final = 1 << 14
+"""Number of elements of a sample beyond which its inputs are not kept, such as a large picture."""
 MOST_FEATURES: Final = 4096
 """Number of features of a sample that are looked at."""
 MOST_TARGETS: Final = 100
@@ -56,11 +56,12 @@ class SimpleFit:
 
 class _Batch(NamedTuple):
     inputs: tuple[Array, ...]
-    loss: LossObservation
+    answers: Numbers
+    targets: Numbers
 
 
 class LatestSamples:
-    """The latest samples of a loss, with the model's predictions and targets.
+    """The latest samples of each loss, with the model's predictions and the targets.
 
     Args:
         keeps_inputs: Whether simple models are to be fitted to the samples.
@@ -70,19 +71,30 @@ class LatestSamples:
         self._keeps_inputs = keeps_inputs
         self._batches: dict[str, collections.deque[_Batch]] = {}
         self._num_samples: collections.Counter[str] = collections.Counter()
+        self._num_unknown: collections.Counter[str] = collections.Counter()
 
     def observe(self, view: StepView) -> None:
         """Add the samples of a step."""
-        losses = observed_losses(view, keeps_shares=True)
-        inputs = [view.value(name) for name in view.selected(MODEL_INPUTS)] if losses and self._keeps_inputs else []
-        for loss in losses:
-            rows = (None if value is None else _rows_of(value, len(loss.targets)) for value in inputs)
-            given = tuple(value for value in rows if value is not None)
-            kept = self._batches.setdefault(loss.name, collections.deque())
-            kept.append(_Batch(given, loss))
-            self._num_samples[loss.name] += len(loss.targets)
-            while len(kept) > 1 and self._num_samples[loss.name] - len(kept[0].loss.targets) >= MOST_SAMPLES:
-                self._num_samples[loss.name] -= len(kept.popleft().loss.targets)
+        for loss in observed_losses(view, keeps_shares=True):
+            found = answers_and_targets(loss)
+            # the kind of a loss may be unknown at single steps
+            self._num_unknown[loss.name] += -1 if found else 1
+            if found:
+                self._keep(loss.name, _Batch(self._inputs(view, len(loss.targets)), *map(_first_of, found)))
+
+    def _inputs(self, view: StepView, number: int) -> tuple[Array, ...]:
+        """Return the inputs of a number of samples, unless they are too large to keep."""
+        values = [view.value(name) for name in view.selected(MODEL_INPUTS)] if self._keeps_inputs else []
+        rows = [each for value in values if value is not None and (each := _rows_of(value, number)) is not None]
+        is_small = sum(value[0].size for value in rows) <= MOST_ELEMENTS if number else False
+        return tuple(map(_first_of, rows)) if is_small else ()
+
+    def _keep(self, name: str, batch: _Batch) -> None:
+        kept = self._batches.setdefault(name, collections.deque())
+        kept.append(batch)
+        self._num_samples[name] += len(batch.targets)
+        while len(kept) > 1 and self._num_samples[name] - len(kept[0].targets) >= MOST_SAMPLES:
+            self._num_samples[name] -= len(kept.popleft().targets)
 
     def names(self) -> list[str]:
         """Return the names of the losses."""
@@ -101,7 +113,7 @@ class LatestSamples:
             return []
         values = [np.concatenate(column)[:MOST_SAMPLES] for column in zip(*inputs, strict=True)]
         targets = _joined(batches)[1][:MOST_SAMPLES]
-        if sum(value[0].size for value in values) > MOST_ELEMENTS or _are_copies(values, targets):
+        if _are_copies(values, targets):
             return []
         features = np.hstack([features_of(value) for value in values])
         if not (np.isfinite(features).all() and np.isfinite(targets).all()):
@@ -122,25 +134,19 @@ class LatestSamples:
         _, counts = np.unique(latest.answers[firsts], axis=0, return_counts=True)
         return float(counts[counts > 1].sum() / len(firsts)) if len(counts) > 1 else 0.0
 
-    def _known(self, name: str) -> list[_Compared]:
-        """Return the batches whose predictions and targets are comparable, if these are most of them.
-
-        The kind of a loss may be unknown at single steps, as at the last batch of an epoch, which is smaller.
-        """
-        batches = self._batches.get(name, ())
-        pairs = [(batch.inputs, answers_and_targets(batch.loss)) for batch in batches]
-        known = [_Compared(inputs, *pair) for inputs, pair in pairs if pair is not None]
-        are_alike = len({batch.targets.shape[1:] for batch in known}) == 1
-        return known if are_alike and 2 * len(known) > len(batches) else []
+    def _known(self, name: str) -> list[_Batch]:
+        """Return the batches; none if those of most steps, or of different shapes, cannot be compared."""
+        batches = list(self._batches.get(name, ()))
+        are_alike = len({batch.targets.shape[1:] for batch in batches}) == 1
+        return batches if are_alike and self._num_unknown[name] < 0 else []
 
 
-class _Compared(NamedTuple):
-    inputs: tuple[Array, ...]
-    answers: Numbers
-    targets: Numbers
+def _first_of(rows: Array) -> Array:
+    """Return as many rows as are kept; a copy of them, so that the others do not stay in memory."""
+    return rows if len(rows) <= MOST_SAMPLES else rows[:MOST_SAMPLES].copy()
 
 
-def _joined(batches: list[_Compared]) -> tuple[Numbers, Numbers]:
+def _joined(batches: list[_Batch]) -> tuple[Numbers, Numbers]:
     """Return the predictions and targets of all samples."""
     return np.concatenate([batch.answers for batch in batches]), np.concatenate([batch.targets for batch in batches])
 
