@@ -1353,6 +1353,125 @@ was evaluated. For `keras_tweet_moods`, `keras_stock_lstm`, `keras_next_value`, 
 found and not its whole answer.
 """
 
+BLIND_THIRTEENTH: Final = [
+    Pair(
+        "keras_two_values",
+        "own program, after the StackOverflow question 'why are neural networks not learning?' (copy "
+        "getcodesolution.com)",
+        "keras",
+        ("loss or output",),
+    ),
+    Pair(
+        "keras_padded_reviews",
+        "own program, after a Data Science Stack Exchange question on an LSTM for IMDb reviews stuck at 50 % (copy "
+        "52sbl.cn 115307)",
+        "keras",
+        ("loss or output",),
+    ),
+    Pair(
+        "keras_whole_numbers",
+        "own program, after the StackOverflow question 'Custom loss function for predicting integer outputs' (copy "
+        "pullrequest.ru/14126136)",
+        "keras",
+        ("loss or output",),
+    ),
+    Pair(
+        "keras_pretrained_head",
+        "own program, after a StackOverflow question on a VGG16 head that predicts only one class (copy "
+        "pullrequest.ru/13403374)",
+        "keras",
+        ("loss or output",),
+    ),
+    Pair(
+        "keras_iris_deep",
+        "own program, after a StackOverflow question on iris, simple models better than Keras (copy 55276.net 864276)",
+        "keras",
+        ("learning rate too low", "architecture", "inputs"),
+    ),
+    Pair("keras_parabola", "own program, after Data Science Stack Exchange 120459", "keras", ("architecture",)),
+    Pair(
+        "keras_bits_to_value",
+        "own program, after Artificial Intelligence Stack Exchange 16557",
+        "keras",
+        ("architecture", "dead units", "initialisation"),
+    ),
+    Pair("keras_sine_net", "own program, after Data Science Stack Exchange 28191", "keras", ("loss or output",)),
+    Pair(
+        "keras_schedule", "own program, after GitHub tensorflow/tensorflow#48308", "keras", ("learning rate too low",)
+    ),
+    Pair(
+        "keras_xor_many",
+        "own program, after the StackOverflow question 'Model isn't learning (Keras)' on XOR (copy "
+        "pullrequest.ru/10478105)",
+        "keras",
+        ("regularisation", "architecture", "dead units"),
+    ),
+    Pair(
+        "keras_hand_signs",
+        "own program, after deeplearning.ai forum 436298",
+        "keras",
+        ("loss or output", "architecture", "not finite"),
+    ),
+    Pair(
+        "keras_finetune", "own program, after Data Science Stack Exchange 51280", "keras", ("learning rate too high",)
+    ),
+    Pair("torch_power_pooling", "own program, after the CSDN blog qq_38507163/111181447", "pytorch", ("not finite",)),
+    Pair("torch_many_classes_folder", "own program, after StackOverflow 54354465", "pytorch", ("sampling",)),
+    Pair(
+        "torch_scores_around_92",
+        "own program, after a StackOverflow question kept at python.19633.com (Python/1010052967, 'input data are not "
+        "normalised')",
+        "pytorch",
+        ("inputs", "dead units"),
+    ),
+    Pair("torch_token_lstm", "own program, after PyTorch forum 61598", "pytorch", ("axes",)),
+    Pair(
+        "torch_rare_positives",
+        "own program, after PyTorch forum 145203",
+        "pytorch",
+        ("loss or output", "class imbalance"),
+    ),
+    Pair(
+        "torch_cubic_future",
+        "own program, after Cross Validated 594738",
+        "pytorch",
+        ("learning rate too high", "inputs", "exploding gradients"),
+    ),
+    Pair("torch_sum_of_sines", "own program, after PyTorch forum 160720", "pytorch", ("loss or output", "axes")),
+    Pair(
+        "torch_xor_two_hidden",
+        "own program, after the juejin.cn post 7449652882648940555",
+        "pytorch",
+        ("dead units", "initialisation"),
+    ),
+    Pair(
+        "torch_course_tutorial",
+        "own program, after GitHub IKMLab/course_material#3",
+        "pytorch",
+        ("gradients not reset",),
+    ),
+    Pair(
+        "torch_shuffle_blocks",
+        "own program, after GitHub ShunLu91/Single-Path-One-Shot-NAS#1",
+        "pytorch",
+        ("architecture",),
+    ),
+    Pair(
+        "torch_latent_denoiser",
+        "own program, after StackOverflow 74816476 (as retold at viralsfire.com)",
+        "pytorch",
+        ("parameters not trained",),
+    ),
+]
+"""A thirteenth set, by two more authors who had not seen the project: programs of their own after questions as found.
+
+The questions are from a search of public pages and issues. The causes that count were noted before any of the programs
+was evaluated. For `torch_scores_around_92`, `torch_token_lstm`, `torch_rare_positives`, `torch_cubic_future`,
+`torch_sum_of_sines`, `torch_xor_two_hidden`, `torch_course_tutorial` and `keras_schedule`, only the question was found
+and not its whole answer. For `keras_two_values`, `keras_whole_numbers`, `keras_pretrained_head`,
+`keras_xor_many` and `keras_iris_deep`, only the answer was seen, and the code of the question is inferred from it.
+"""
+
 PAIRS: Final = [
     *KNOWING,
     *BLIND,
@@ -1367,5 +1486,6 @@ PAIRS: Final = [
     *BLIND_TENTH,
     *BLIND_ELEVENTH,
     *BLIND_TWELFTH,
+    *BLIND_THIRTEENTH,
 ]
 """All pairs."""
