@@ -21,6 +21,10 @@ TIED: Final = "Most samples get the same prediction to the bit"
 """Message part on models that no longer tell samples apart, as where units answer to few of them."""
 MOST: Final = 0.5
 """Fraction of the samples that are most of them."""
+ENDED_EARLY: Final = "Training has ended after"
+"""Message part on very few steps."""
+VERY_FEW: Final = 30
+"""Number of training steps up to which nearly any training is too short."""
 HARDLY_FALLEN: Final = "The loss has hardly fallen"
 """Message part on training that gets nowhere."""
 STILL_FALLING: Final = "The loss was still falling, but slowly"
@@ -41,8 +45,9 @@ class Underfit(BuiltinRule):
     share of the model is below `max_explained`, and what it leaves unexplained is at least `factor` times what the best
     simple model leaves. The predictions of evaluation count if they are better, because dropout makes those of training
     worse. A model whose loss still falls fast, by 15 % over the last two fifths of training, is none that underfits.
-    The message tells whether most samples of the latest batch get the same prediction to the bit, but not all of them,
-    and how the loss has fallen.
+    Training that has ended after at most 30 steps needs more of them, however fast the loss was falling, so that half
+    of `factor` suffices. The message tells whether most samples of the latest batch get the same prediction to the bit,
+    but not all of them, and how the loss has fallen.
 
     Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
     Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
@@ -118,20 +123,26 @@ class Underfit(BuiltinRule):
         """Return an issue if a simple model predicts the targets of a loss far better."""
         own = self._explained(name)
         limit: float = self.parameters["max_explained"]
-        has_time = len(self._losses[name]) >= self.parameters["patience"] and not self._adversarial.has(name)
-        if own is None or own >= limit or not has_time:
+        num_steps = (view.mode_step or 0) + 1
+        has_time = num_steps <= VERY_FEW or len(self._losses[name]) >= self.parameters["patience"]
+        if own is None or own >= limit or not has_time or self._adversarial.has(name):
             return None
         first, *_, middle, before, last = _means_of_fifths(self._losses[name])
-        if last < FAST * before:
+        factor: float = self.parameters["factor"]
+        if num_steps <= VERY_FEW:
+            factor /= 2
+        elif last < FAST * before:
             return None
         fits = self._trained.simple_fits(name)
-        if not fits or 1 - own < self.parameters["factor"] * (1 - fits[0].explained):
+        if not fits or 1 - own < factor * (1 - fits[0].explained):
             return None
         text = (
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
             f"{name!r} (at least {limit:.0%} expected), and those of {fits[0].name} {fits[0].explained:.1%}."
         )
-        if self._trained.share_of_ties(name) > MOST:
+        if num_steps <= VERY_FEW:
+            text = f"{text} {ENDED_EARLY} {num_steps} steps."
+        elif self._trained.share_of_ties(name) > MOST:
             text = f"{text} {TIED}, as where units answer to few of them."
         elif last > FALLEN * first:
             text = f"{text} {HARDLY_FALLEN}."

@@ -62,10 +62,20 @@ def test_fires_where_a_simple_model_does_better(run_rule, shape, answer, fires):
     assert fired_at(issues) == [39] * fires
 
 
-@pytest.mark.parametrize(("num", "fires"), [(99, False), (100, True)])
-def test_a_model_gets_time_to_learn(run_rule, num, fires):
-    """After a few steps, a simple model that is fitted to the end is ahead of any other."""
-    assert bool(run_rule("Underfit", regression_steps(SHAPES["a line"], half_answer, num, size=8))) == fires
+@pytest.mark.parametrize(
+    ("num", "cause"), [(30, "learning rate too low"), (31, None), (99, None), (100, "architecture")]
+)
+def test_a_model_gets_time_to_learn(run_rule, num, cause):
+    """A simple model that is fitted to the end is ahead of any other at first; very few steps are too few."""
+    steps = regression_steps(SHAPES["a line"], half_answer, num, size=8, losses=lambda step: 0.3 + 0.7 * 0.75**step)
+    assert first_cause(run_rule("Underfit", steps)) == cause
+
+
+@pytest.mark.parametrize("num", [30, 40])
+def test_a_loss_that_falls_fast_needs_more_steps_if_these_were_very_few(run_rule, num):
+    """Training that goes on may yet learn, but one that has ended may not."""
+    steps = regression_steps(SHAPES["a line"], half_answer, num, losses=lambda step: 0.9**step)
+    assert bool(underfits(run_rule, steps)) == (num == 30)
 
 
 @pytest.mark.parametrize(
