@@ -40,6 +40,8 @@ ENOUGH_SAMPLES: Final = 30
 """Fewest samples of a class in these steps, where each has one label."""
 RARE_SAMPLES: Final = 0.15
 """Fraction of all samples up to which a class is rare."""
+EQUAL: Final = 0.5
+"""Fraction of an equal share of all classes up to which a class is rare."""
 PLAIN: Final = 0.01
 """Relative difference up to which a loss is taken for the mean cross entropy."""
 
@@ -87,6 +89,7 @@ class _PlacesOfClasses:
         of_class = sum((labels for labels, _ in self._latest), collections.Counter[int]())
         found = sum((right for _, right in self._latest), collections.Counter[int]())
         total = of_class.total()
+        rare = min(rare, EQUAL / len(of_class)) if of_samples else rare
         for label, number in reversed(of_class.most_common()):
             if enough <= number < rare * total and found[label] <= hardly * number:
                 return label, number, total
@@ -151,7 +154,7 @@ class ClassImbalance(BuiltinRule):
             an image or lists of tags, and those of more than 30 classes, such as the next character of a text, which
             are naturally unbalanced; False when not given. When the job has ended, the rule still fires for a class of
             pixels that has less than a twentieth of them, and that the latest 40 training steps hardly ever predicted,
-            or for a class of less than 15 % of the samples, at least 30 of them, that these never predicted.
+            or for a class of less than 15 % of the samples, and half of an equal share, that these never predicted.
         unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
             that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.

@@ -179,3 +179,15 @@ def test_a_rare_class_of_samples_must_be_predicted_some_time(run_rule, name, sha
         steps[TRAIN, step] = {"Net_input_0": np.zeros((32, 3)), **loss_tensors(scores, targets, name=name)}
     given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 200}
     assert bool(run_rule("ClassImbalance", steps, **given)) == fires
+
+
+@pytest.mark.parametrize(("num_classes", "fires"), [(2, True), (6, False)])
+def test_one_of_many_classes_is_not_rare(run_rule, num_classes, fires):
+    """A model that predicts one class for all samples never predicts the others, which says nothing about these."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(45):
+        labels = np.where(rng.random(32) < 0.9, rng.integers(0, num_classes - 1, 32), num_classes - 1)
+        scores = np.eye(num_classes)[np.zeros(32, int)]
+        steps.append({"Net_input_0": np.zeros((32, 3)), **loss_tensors(scores, labels)})
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 200}
+    assert bool(run_rule("ClassImbalance", steps_of(steps), **given)) == fires
