@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import TRAIN, fired_at
+from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at
 
 
 def steps_of_two_layers(between, num=4):
@@ -108,3 +108,20 @@ def test_convolutions_that_follow_each_other_unchanged_fire(run_rule, monkeypatc
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=norms))
     steps = steps_of_convolutions(kinds, is_normalised=is_normalised)
     assert fired_at(run_rule("MissingActivation", steps)) == ([2] if fires else [])
+
+
+@pytest.mark.parametrize(("activation", "fires"), [("linear", True), (None, True), ("relu", False)])
+def test_convolutions_of_keras_may_have_their_activation_within(run_rule, make_trial, monkeypatch, activation, fires):
+    """The output of such a layer enters the next one unchanged, so that only the record tells."""
+    rng, steps = np.random.default_rng(0), {}
+    for step in range(4):
+        values, steps[TRAIN, step] = rng.normal(size=(4, 6, 6, 3)), {}
+        for name in "abc":
+            outputs = np.abs(rng.normal(size=values.shape))
+            kernel = {f"{name}/weights/{name}/kernel:0": np.ones((3, 3, 3, 3))}
+            steps[TRAIN, step] |= {**kernel, f"{name}/inputs": values, f"{name}/outputs": outputs}
+            values = outputs
+    layers = tuple(LayerRecord(name=name, type="Conv2D", activation=activation) for name in "abc")
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=layers))
+    trial = make_trial(steps, collections=KERAS_COLLECTIONS)
+    assert fired_at(run_rule("MissingActivation", trial)) == [2] * fires
