@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_weights import ClassCounts
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
+from sagemaker_debug_ext.rules.inference.series import TimeOrder
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
@@ -35,6 +36,10 @@ TIMES: Final = 3
 NEARLY_ALL: Final = 0.95
 SELDOM: Final = 0.5
 """Fraction of the usual deviation of features below which a difference in deviation is ignored."""
+OF_SERIES: Final = 4
+"""Factor for the largest difference of means where evaluation is the later part of a series, which may have a trend."""
+FEWEST_EVALUATED: Final = 8
+"""Number of different evaluation samples below which their loss says little."""
 MAX_VISITS: Final = 2.7
 """Number of times training may have seen each sample for its loss to indicate performance on new data."""
 MATTERS: Final = 0.25
@@ -109,10 +114,7 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     The means, and the variances, must also differ by three times their standard error. That of both variances follows
     from the larger deviation of squares, because what is seldom may not be among the fewer samples at all.
     """
-    error = math.sqrt(1 / one.count + 1 / other.count)
-    limit += 3 * error
-    pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
-    is_off = np.abs(one.mean - other.mean) > limit * pooled
+    error = _standard_error(one, other)
     larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
     # a nearly constant feature, such as a pixel at the edge, may differ in a few samples by chance
     usual = min(_size(one.deviation), _size(other.deviation))
@@ -122,8 +124,25 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     for wider, narrower in ((one, other), (other, one)):  # all features in the same way, as where one set is not scaled
         if float(np.mean((wider.deviation > TIMES * narrower.deviation) & is_beyond_error)) > NEARLY_ALL:
             return 1.0
-    is_off |= is_wider & is_beyond_error
-    return float(np.mean(is_off))
+    return float(np.mean(_has_shifted(one, other, limit) | (is_wider & is_beyond_error)))
+
+
+def share_that_shifts(one: Spread, other: Spread, limit: float) -> float:
+    """Return the fraction of features whose means differ by more than `limit` deviations, and beyond the error."""
+    return float(np.mean(_has_shifted(one, other, limit)))
+
+
+def _has_shifted(one: Spread, other: Spread, limit: float) -> npt.NDArray[np.bool_]:
+    pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
+    has_shifted: npt.NDArray[np.bool_] = (
+        np.abs(one.mean - other.mean) > (limit + 3 * _standard_error(one, other)) * pooled
+    )
+    return has_shifted
+
+
+def _standard_error(one: Spread, other: Spread) -> float:
+    """Return the standard error of a difference of means, in deviations."""
+    return math.sqrt(1 / one.count + 1 / other.count)
 
 
 def _size(deviations: Numbers) -> float:
@@ -154,18 +173,20 @@ class EvaluationMismatch(BuiltinRule):
     features differ between training and evaluation, at the end of a round of evaluation, if 64 samples of both were
     saved. A feature differs if its means are more than `max_shift` standard deviations apart, or if its standard
     deviations differ by more than a factor of four, each beyond the error of sampling. A factor of three suffices if
-    nearly all features differ in the same way. It fires as well if more than 60 % of the evaluation labels would have
+    nearly all features differ in the same way. Where evaluation samples are consecutive windows of a series, which may
+    have a trend, means have to be four times as far apart, and neither deviations nor losses are compared. It fires as
+    well if more than 60 % of the evaluation labels would have
     to be of another class for classes to have the shares that they have in training. Labels that come one for each
     sample are compared, of at most 20 classes, if there are 64 of both, and ten for each class.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
-    were saved, and while training has seen each sample at most 2.7 times on average. The training loss then indicates
-    performance on new data, because the model cannot have memorized samples. While the training loss falls fast,
-    averages used in evaluation, such as those of batch normalisation, lag behind. The loss of the round must therefore
-    also be that far above the ten training losses before the latest ten, if there are as many.
-    If numeric predictions and targets were saved, their median difference must also be larger in evaluation by a
-    quarter. A few outliers are expected with some distributions, and are not a mismatch.
+    of at least eight different evaluation samples were saved, and while training has seen each sample at most 2.7 times
+    on average. The training loss then indicates performance on new data, because the model cannot have memorized
+    samples. While the training loss falls fast, averages used in evaluation, such as those of batch normalisation, lag
+    behind. The loss of the round must therefore also be that far above the ten training losses before the latest ten,
+    if there are as many. If numeric predictions and targets were saved, their median difference must also be larger in
+    evaluation by a quarter. A few outliers are expected with some distributions, and are not a mismatch.
 
     From the third round of evaluation on, the rule also fires if the evaluated model is stale: a copy or an average
     that is not updated. Each loss of each round so far is then within 1 % of its value in the first round, in the same
@@ -197,7 +218,9 @@ class EvaluationMismatch(BuiltinRule):
     def configure(self) -> None:
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._spreads: dict[tuple[str, ModeKeys, int], Spread] = {}
+        self._order = TimeOrder()
         self._known: set[bytes] = set()
+        self._known_of_evaluation: set[bytes] = set()
         self._num_seen = 0
         self._first: dict[str, float] = {}
         self._training: dict[str, collections.deque[float]] = {}
@@ -334,13 +357,18 @@ class EvaluationMismatch(BuiltinRule):
 
     def _observe_inputs(self, view: StepView, names: Sequence[str]) -> None:
         for name in names:
-            rows = view.statistic(name, features)
+            rows, value = view.statistic(name, features), view.value(name)
             if rows is not None:
                 self._spreads.setdefault((name, view.mode, rows.shape[1]), Spread()).add(rows)
-            digests = view.statistic(name, sample_hashes)
-            if digests is not None and view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
+            if rows is not None and value is not None and view.mode is ModeKeys.EVAL:
+                targets = [loss.targets for loss in observed_losses(view)]
+                self._order.observe(value, targets[0] if targets else None)
+            digests = view.statistic(name, sample_hashes) or ()
+            if view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
                 self._num_seen += len(digests)
                 self._known.update(digests)
+            elif view.mode is ModeKeys.EVAL and len(self._known_of_evaluation) < FEWEST_EVALUATED:
+                self._known_of_evaluation.update(digests)
 
     def _observe_errors(self, view: StepView) -> None:
         for loss in observed_losses(view):
@@ -367,7 +395,11 @@ class EvaluationMismatch(BuiltinRule):
             if min(training.count, evaluation.count) < MIN_SAMPLES:
                 continue
             was_evaluated = True
-            share = share_that_differs(training, evaluation, limit)
+            share = (
+                share_that_shifts(training, evaluation, OF_SERIES * limit)
+                if self._order.is_kept
+                else share_that_differs(training, evaluation, limit)
+            )
             if share > FEW:
                 text = (
                     f"Inputs of evaluation differ from those of training in {name!r}: {share:.0%} of the features have "
@@ -381,10 +413,11 @@ class EvaluationMismatch(BuiltinRule):
         was_evaluated = False
         limit: float = self.parameters["max_ratio"]
         is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
+        says_much = len(self._known_of_evaluation) >= FEWEST_EVALUATED and not self._order.is_kept
         for name, value in comparable_losses(view, LOSSES).items():
             self._evaluation.setdefault(name, []).append(value)
             before = self._training.get(name, ())
-            if not is_fresh or len(before) < RECENT:
+            if not (is_fresh and says_much) or len(before) < RECENT:
                 continue
             training, evaluation = self._usual(before), mean_loss(self._evaluation[name])
             if training <= 0 or evaluation <= 0 or not math.isfinite(training + evaluation):

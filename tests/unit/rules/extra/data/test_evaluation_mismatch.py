@@ -245,3 +245,40 @@ def test_labels_of_a_round_may_be_sorted(run_rule):
     more = labelled(rng.integers(0, 10, 64), TRAIN, "classes")
     steps |= {(mode, step + 20): tensors for (mode, step), tensors in more.items()}
     assert run_rule("EvaluationMismatch", steps, max_ratio=100) == []
+
+
+def series_of(window, change):
+    """Return training on shuffled windows of the first part of a series with a trend, and evaluation of the rest."""
+    rng = np.random.default_rng(0)
+    series = np.arange(300) / 300 + rng.normal(0, 0.01, 300)
+    samples = np.stack([series[start : start + window] for start in range(300 - window)])[:, :, None]
+    targets = series[window:][:, None]
+    order = rng.permutation(200)
+    found = {}
+    for step in range(20):
+        part = order[step * 10 : step * 10 + 10]
+        scores = targets[part] + 0.1
+        found[TRAIN, step] = {"Net_input_0": samples[part]} | loss_tensors(scores, targets[part], 0.01, "MSELoss")
+    for step in range(9):
+        part = slice(200 + step * 10, 210 + step * 10)
+        tensors = loss_tensors(targets[part] + 1.0, targets[part], 1.0, "MSELoss")
+        found[EVAL, step] = {"Net_input_0": change(samples[part])} | tensors
+    return found
+
+
+@pytest.mark.parametrize("window", [1, 8])
+@pytest.mark.parametrize(("change", "fires"), [(lambda x: x, False), (lambda x: 100 + 40 * x, True)])
+def test_the_later_part_of_a_series_may_follow_its_trend(run_rule, window, change, fires):
+    """A trend, and a loss that is higher for what comes later, are no mismatch, but another scale is."""
+    assert bool(run_rule("EvaluationMismatch", series_of(window, change))) == fires
+
+
+@pytest.mark.parametrize(("num_samples", "fires"), [(1, False), (16, True)])
+def test_the_loss_of_a_few_samples_tells_little(run_rule, num_samples, fires):
+    """An evaluation of a single sample is no sign of other data."""
+    steps = trained_and_evaluated(lambda x: x, evaluation_loss=3.0)
+    for (mode, _), tensors in steps.items():
+        if mode is EVAL:
+            tensors["Net_input_0"] = np.repeat(tensors["Net_input_0"][:1] * 0 + 1, num_samples, axis=0)
+            tensors["Net_input_0"] += np.arange(num_samples)[:, None] * 1e-3
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
