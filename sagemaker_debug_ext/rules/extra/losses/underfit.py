@@ -29,6 +29,14 @@ HARDLY_FALLEN: Final = "The loss has hardly fallen"
 """Message part on training that gets nowhere."""
 STILL_FALLING: Final = "The loss was still falling, but slowly"
 """Message part on training that is too slow, or too short."""
+OF_CLASSES: Final = "These whole numbers may be those of classes"
+"""Message part on classes that are learnt as quantities."""
+NAMED: Final = 0.8
+"""Share of the targets that the nearest neighbours must name where they may be numbers of classes."""
+FEWER_ERRORS: Final = 3
+"""How many times as many targets as the neighbours the model must name wrongly."""
+LEAST_AHEAD: Final = 0.1
+"""Share of the targets by which the neighbours must be ahead."""
 FALLEN: Final = 0.9
 """Ratio of a loss to an earlier one below which it has fallen."""
 FAST: Final = 0.85
@@ -48,6 +56,10 @@ class Underfit(BuiltinRule):
     Training that has ended after at most 30 steps needs more of them, however fast the loss was falling, so that half
     of `factor` suffices. The message tells whether most samples of the latest batch get the same prediction to the bit,
     but not all of them, and how the loss has fallen.
+
+    Whole numbers may be those of classes, which have no order. If the targets are three to twenty of them, the rule
+    also fires if the nearest neighbours name at least 80 % of them by vote, and a third as many wrongly as the model's
+    rounded predictions.
 
     Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
     Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
@@ -71,7 +83,8 @@ class Underfit(BuiltinRule):
     begins_anew = True
     advice = (
         "If the loss is still falling, train for longer or raise the learning rate. Otherwise look for a layer that "
-        "loses what the inputs tell, such as one with too few units, and for a loss that does not suit the targets."
+        "loses what the inputs tell, such as one with too few units, and for a loss that does not suit the targets. "
+        "Classes need one output each, a softmax and a cross entropy."
     )
 
     def configure(self) -> None:
@@ -122,26 +135,44 @@ class Underfit(BuiltinRule):
     def _compare(self, view: StepView, name: str) -> Issue | None:
         """Return an issue if a simple model predicts the targets of a loss far better."""
         own = self._explained(name)
-        limit: float = self.parameters["max_explained"]
         num_steps = (view.mode_step or 0) + 1
-        has_time = num_steps <= VERY_FEW or len(self._losses[name]) >= self.parameters["patience"]
-        if own is None or own >= limit or not has_time or self._adversarial.has(name):
+        is_over = num_steps <= VERY_FEW
+        has_time = is_over or len(self._losses[name]) >= self.parameters["patience"]
+        if own is None or not has_time or self._adversarial.has(name):
             return None
-        first, *_, middle, before, last = _means_of_fifths(self._losses[name])
-        factor: float = self.parameters["factor"]
-        if num_steps <= VERY_FEW:
-            factor /= 2
-        elif last < FAST * before:
+        course = _means_of_fifths(self._losses[name])
+        if not is_over and course[-1] < FAST * course[-2]:
             return None
-        fits = self._trained.simple_fits(name)
+        return self._compare_classes(view, name) or self._compare_fits(view, name, own, course, is_over=is_over)
+
+    def _compare_classes(self, view: StepView, name: str) -> Issue | None:
+        """Return an issue if targets are named far better as classes than as quantities."""
+        own, by_neighbours = self._trained.shares_named(name) or (0.0, 0.0)
+        limit = 1 - FEWER_ERRORS * (1 - by_neighbours)
+        if by_neighbours < NAMED or own > min(limit, by_neighbours - LEAST_AHEAD):
+            return None
+        text = (
+            f"The model learns a quantity from the targets of {name!r}, and its rounded predictions name {own:.0%} of "
+            f"them, but the five nearest neighbours {by_neighbours:.0%} by vote. {OF_CLASSES}."
+        )
+        return self.found(view, text, tensors=[name], value=own, threshold=limit)
+
+    def _compare_fits(
+        self, view: StepView, name: str, own: float, course: list[float], *, is_over: bool
+    ) -> Issue | None:
+        """Return an issue if a simple model leaves far less of the variance unexplained."""
+        limit: float = self.parameters["max_explained"]
+        factor: float = self.parameters["factor"] / (2 if is_over else 1)
+        fits = self._trained.simple_fits(name) if own < limit else []
         if not fits or 1 - own < factor * (1 - fits[0].explained):
             return None
         text = (
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
             f"{name!r} (at least {limit:.0%} expected), and those of {fits[0].name} {fits[0].explained:.1%}."
         )
-        if num_steps <= VERY_FEW:
-            text = f"{text} {ENDED_EARLY} {num_steps} steps."
+        first, *_, middle, _, last = course
+        if is_over:
+            text = f"{text} {ENDED_EARLY} {(view.mode_step or 0) + 1} steps."
         elif self._trained.share_of_ties(name) > MOST:
             text = f"{text} {TIED}, as where units answer to few of them."
         elif last > FALLEN * first:

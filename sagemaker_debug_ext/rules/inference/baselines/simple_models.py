@@ -14,7 +14,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.inference.activations import sums_to_one
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, Numbers, observed_losses
-from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MOST_SAMPLES: Final = 600
@@ -34,7 +34,10 @@ FEWEST_SAMPLES: Final = 10
 MOST_OF_TABLE: Final = 8
 """Number of different samples up to which models of whole truth tables, as of XOR, are to know each by heart."""
 REPEATS: Final = 10
-"""Number of times that each of these has to come up."""
+"""Number of times that each of these, or each class, has to come up."""
+FEWEST_CLASSES: Final = 3
+MOST_CLASSES: Final = 20
+"""Numbers of different whole numbers that may be those of classes; two suit a quantity as well."""
 NEIGHBOURS: Final = 5
 DAMPING: Final = (1e-6, 1e-4, 1e-2, 1e-1, 1.0)
 """Ridge penalties that are tried, relative to the largest eigenvalue."""
@@ -107,18 +110,24 @@ class LatestSamples:
 
     def simple_fits(self, name: str) -> list[SimpleFit]:
         """Return how well simple models predict the targets of the samples, the best first; empty if unknown."""
-        batches = self._known(name)
-        inputs = [batch.inputs for batch in batches]
-        if not batches or len({tuple(value.shape[1:] for value in given) for given in inputs}) > 1 or not inputs[0]:
-            return []
-        values = [np.concatenate(column)[:MOST_SAMPLES] for column in zip(*inputs, strict=True)]
-        targets = _joined(batches)[1][:MOST_SAMPLES]
-        if _are_copies(values, targets):
-            return []
-        features = np.hstack([features_of(value) for value in values])
-        if not (np.isfinite(features).all() and np.isfinite(targets).all()):
-            return []
-        return sorted(_fits(features, targets), key=lambda fit: -fit.explained)
+        table = self._features_and_targets(name)
+        return sorted(_fits(*table), key=lambda fit: -fit.explained) if table else []
+
+    def shares_named(self, name: str) -> tuple[float, float] | None:
+        """Return the shares of samples whose target the model, rounded, and the nearest neighbours, by vote, name.
+
+        None unless the targets may be numbers of classes that are learnt as quantities: one for each sample, of three
+        to twenty consecutive whole numbers that all come up often.
+        """
+        table = self._features_and_targets(name)
+        if table is None or not _may_be_classes(table[1]):
+            return None
+        features, firsts = np.unique(table[0], axis=0, return_index=True)
+        classes = (table[1][:, 0] - table[1].min()).astype(int)
+        votes = _answers_of_neighbours(_products(features), np.eye(classes.max() + 1)[classes[firsts]])
+        answers = _joined(self._known(name))[0][:MOST_SAMPLES]
+        by_neighbours = float(np.mean(votes.argmax(axis=1) == classes[firsts]))
+        return float(np.mean(np.rint(answers) == table[1])), by_neighbours
 
     def share_of_ties(self, name: str) -> float:
         """Return the share of the different samples of the latest batch whose predictions equal others to the bit.
@@ -133,6 +142,20 @@ class LatestSamples:
         _, firsts = np.unique(samples, axis=0, return_index=True)
         _, counts = np.unique(latest.answers[firsts], axis=0, return_counts=True)
         return float(counts[counts > 1].sum() / len(firsts)) if len(counts) > 1 else 0.0
+
+    def _features_and_targets(self, name: str) -> tuple[Numbers, Numbers] | None:
+        """Return a row of features and one of targets for each sample; None if they are unknown, or the same."""
+        batches = self._known(name)
+        inputs = [batch.inputs for batch in batches]
+        if not batches or len({tuple(value.shape[1:] for value in given) for given in inputs}) > 1 or not inputs[0]:
+            return None
+        values = [np.concatenate(column)[:MOST_SAMPLES] for column in zip(*inputs, strict=True)]
+        targets = _joined(batches)[1][:MOST_SAMPLES]
+        if _are_copies(values, targets):
+            return None
+        features = np.hstack([features_of(value) for value in values])
+        is_finite = np.isfinite(features).all() and np.isfinite(targets).all()
+        return (features, targets) if is_finite else None
 
     def _known(self, name: str) -> list[_Batch]:
         """Return the batches; none if those of most steps, or of different shapes, cannot be compared."""
@@ -198,8 +221,8 @@ def _are_copies(values: list[Array], targets: Numbers) -> bool:
 def features_of(value: Array) -> Numbers:
     """Return a row of numbers for each sample: indices, such as words, are counted."""
     rows = value.reshape(len(value), -1)
-    is_index = rows.dtype.kind in "iu" and rows.min(initial=0) >= 0 and rows.max(initial=0) < MOST_INDICES
-    if not is_index:
+    are_indices = rows.dtype.kind in "iu" and rows.min(initial=0) >= 0 and rows.max(initial=0) < MOST_INDICES
+    if holds_quantities(value) or not are_indices:
         return to_float64(rows)[:, :: -(-rows.shape[1] // MOST_FEATURES) or 1]
     if rows.shape[1] <= FEW_INDICES:
         return np.hstack([np.eye(int(column.max()) + 1, dtype=np.float64)[column] for column in rows.T])
@@ -208,14 +231,29 @@ def features_of(value: Array) -> Numbers:
     return counts
 
 
+def _may_be_classes(targets: Numbers) -> bool:
+    """Return whether targets are three to twenty consecutive whole numbers, each of them often."""
+    if targets.shape[1] > 1:
+        return False
+    values, counts = np.unique(targets, return_counts=True)
+    are_consecutive = np.array_equal(values, np.rint(values[0]) + np.arange(len(values)))
+    return are_consecutive and FEWEST_CLASSES <= len(values) <= MOST_CLASSES and bool(counts.min() >= REPEATS)
+
+
+def _products(features: Numbers) -> Numbers:
+    """Return the scalar products of all pairs of samples, with features of mean 0 and the same spread."""
+    scaled = (features - features.mean(axis=0)) / (features.std(axis=0) + TINY)
+    products: Numbers = scaled @ scaled.T
+    return products
+
+
 def _fits(features: Numbers, targets: Numbers) -> list[SimpleFit]:
     distinct, firsts, places = np.unique(features, axis=0, return_index=True, return_inverse=True)
     if len(distinct) < FEWEST_SAMPLES:
         is_table = len(distinct) <= MOST_OF_TABLE and len(features) >= REPEATS * len(distinct)
         return [_of_table(places.reshape(-1), targets)] if is_table and np.isin(targets, (0, 1)).all() else []
-    features, targets = distinct, targets[firsts]
-    features = (features - features.mean(axis=0)) / (features.std(axis=0) + TINY)
-    products = features @ features.T
+    products = _products(distinct)
+    targets = targets[firsts]
     names = ("a linear model", "the five nearest neighbours")
     answers = (_linear_answers(products, targets), _answers_of_neighbours(products, targets))
     return [

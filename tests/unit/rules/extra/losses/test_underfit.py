@@ -159,3 +159,32 @@ def test_what_an_autoencoder_gives_back_is_no_target(run_rule, num_columns):
         loss = loss_tensors(targets * 0.3, targets, float(np.mean((targets * 0.7) ** 2)), name="MSELoss")
         steps.append({"Net_input_0": inputs, **loss})
     assert bool(underfits(run_rule, steps_of(steps))) == (num_columns == 3)
+
+
+def numbered_steps(numbers, answers, spread=0.3):
+    """Return training steps on clusters of samples, each of which has a whole number as its target."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(40):
+        clusters = rng.integers(0, len(numbers), 20)
+        inputs = np.eye(len(numbers))[clusters] + rng.normal(0, spread, (20, len(numbers)))
+        targets = np.array(numbers, float)[clusters][:, None]
+        loss = loss_tensors(answers(targets), targets, 1.0, name="MSELoss")
+        steps.append({"Net_input_0": inputs, **loss})
+    return steps_of(steps)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "answers", "spread", "are_classes"),
+    [
+        ([3, 1, 4, 2, 5], lambda wanted: 3 + 0.7 * (wanted - 3), 0.1, True),
+        ([3, 1, 4, 2, 5], lambda wanted: wanted + 0.4, 0.1, False),
+        ([3, 1, 4, 2, 5], lambda wanted: 3 + 0.7 * (wanted - 3), 1.0, False),
+        ([3, 1, 4, 2, 6], lambda wanted: 3 + 0.7 * (wanted - 3), 0.1, False),
+        ([0.5, 1.5, 2.5, 3.5], lambda wanted: 3 + 0.7 * (wanted - 3), 0.1, False),
+        ([0, 1], lambda wanted: 0.4 + 0.05 * wanted, 0.0, False),
+    ],
+)
+def test_whole_numbers_that_neighbours_name_are_classes(run_rule, numbers, answers, spread, are_classes):
+    """Rounded predictions that are mostly wrong show it, if all numbers come up and neighbours know them."""
+    issues = run_rule("Underfit", numbered_steps(numbers, answers, spread), patience=40, factor=1e9)
+    assert (first_cause(issues) == "loss or output") == are_classes

@@ -64,6 +64,7 @@ def test_neighbours_are_the_nearest_other_samples(seed, num_rows, num_features):
         (np.array([[0, 2, 2, 2, 1]]), [[1, 1, 3]]),  # words are counted
         (np.array([[-1, 3]]), [[-1, 3]]),
         (np.array([[[0.5], [2.0]]], np.float32), [[0.5, 2.0]]),
+        (np.array([[[7], [255]]], np.uint8), [[7, 255]]),  # a picture of bytes
     ],
 )
 def test_a_sample_becomes_a_row_of_numbers(value, features):
