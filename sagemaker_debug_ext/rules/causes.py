@@ -25,7 +25,7 @@ from typing import Final, Literal
 import attrs
 
 from sagemaker_debug_ext._json import JSONObject
-from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NOTICE
+from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import OTHER_SCALE, TAKES_NO_NOTICE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
@@ -142,6 +142,8 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("PredictionCollapse", "class imbalance", text="hardly ever come up"),
     Sign("EvaluationMismatch", "evaluation data", text="Inputs of evaluation"),
     Sign("EvaluationMismatch", "evaluation data", text="Labels of evaluation"),
+    Sign("EvaluationMismatch", "evaluation data", text=OTHER_SCALE),
+    Sign("EvaluationMismatch", "inputs", text=OTHER_SCALE),
     Sign("TreeGrowth", "evaluation data", text=NOT_THERE),
     Sign("TokenShift", "leaking feature", text=SEEN),
     Sign("TokenShift", "labels", text=LATER),

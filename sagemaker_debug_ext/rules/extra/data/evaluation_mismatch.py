@@ -36,6 +36,12 @@ TIMES: Final = 3
 NEARLY_ALL: Final = 0.95
 SELDOM: Final = 0.5
 """Fraction of the usual deviation of features below which a difference in deviation is ignored."""
+OTHER_SCALE: Final = "which is another scale"
+"""Message part on inputs that are scaled otherwise, or not at all."""
+LARGEST_SCALE: Final = 20
+"""Ratio of root mean squares beyond which even a single sample has another scale."""
+FEWEST_FEATURES: Final = 16
+"""Number of features of a sample below which it may have another scale by chance."""
 OF_SERIES: Final = 4
 """Factor for the largest difference of means where evaluation is the later part of a series, which may have a trend."""
 FEWEST_EVALUATED: Final = 8
@@ -145,8 +151,9 @@ def _standard_error(one: Spread, other: Spread) -> float:
     return math.sqrt(1 / one.count + 1 / other.count)
 
 
-def _size(deviations: Numbers) -> float:
-    return float(np.sqrt(np.mean(np.square(deviations))))
+def _size(values: Numbers) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def features(batch: Array) -> Numbers | None:
@@ -169,15 +176,18 @@ def median_error(loss: LossObservation) -> float | None:
 class EvaluationMismatch(BuiltinRule):
     """Evaluation data differ from training data: they are preprocessed differently, or have other labels.
 
-    Checks inputs of the model and losses, at TRAIN and EVAL steps. The rule fires if more than a tenth of the input
-    features differ between training and evaluation, at the end of a round of evaluation, if 64 samples of both were
-    saved. A feature differs if its means are more than `max_shift` standard deviations apart, or if its standard
-    deviations differ by more than a factor of four, each beyond the error of sampling. A factor of three suffices if
-    nearly all features differ in the same way. Where evaluation samples are consecutive windows of a series, which may
-    have a trend, means have to be four times as far apart, and neither deviations nor losses are compared. It fires as
-    well if more than 60 % of the evaluation labels would have
-    to be of another class for classes to have the shares that they have in training. Labels that come one for each
-    sample are compared, of at most 20 classes, if there are 64 of both, and ten for each class.
+    Checks inputs of the model at all steps, and losses at TRAIN and EVAL steps. The rule fires if more than a tenth of
+    the input features differ between training and evaluation, at the end of a round of evaluation, if 64 samples of
+    both were saved. A feature differs if its means are more than `max_shift` standard deviations apart, or if its
+    standard deviations differ by more than a factor of four, each beyond the error of sampling. A factor of three
+    suffices if nearly all features differ in the same way. Where evaluation samples are consecutive windows of a
+    series, which may have a trend, means have to be four times as far apart, and neither deviations nor losses are
+    compared. It fires as well if more than 60 % of the evaluation labels would have to be of another class for classes
+    to have the shares that they have in training. Labels that come one for each sample are compared, of at most 20
+    classes, if there are 64 of both, and ten for each class.
+
+    The inputs of a single sample are enough if their root mean square is 20 times as large or as small as in training.
+    Those of predictions are compared as well, as those of a picture that is not scaled as the training pictures were.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
@@ -245,9 +255,11 @@ class EvaluationMismatch(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if evaluation and training differ; None if the step allows no comparison."""
-        if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
+        if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             return None
         names = view.selected(self.selection)
+        if view.mode is ModeKeys.PREDICT:
+            return self._evaluate_scale(view, names)
         self._observe_inputs(view, names)
         self._classes.observe(view)
         if view.mode is ModeKeys.TRAIN:
@@ -262,6 +274,9 @@ class EvaluationMismatch(BuiltinRule):
             return found
         self._observe_errors(view)
         self._evaluated = (view, names) if names else self._evaluated
+        by_scale = self._evaluate_scale(view, names)
+        if by_scale:
+            return by_scale
         by_data = self._evaluate_data_of_round() if any(is_final(view, name) for name in names) else None
         if by_data:
             return by_data
@@ -383,6 +398,26 @@ class EvaluationMismatch(BuiltinRule):
         if not training or not evaluation:
             return True
         return statistics.median(evaluation) > WIDESPREAD * statistics.median(training)
+
+    def _evaluate_scale(self, view: StepView, names: Sequence[str]) -> list[Issue] | None:
+        """Return an issue if the inputs of a single step are larger or smaller by far than those of training."""
+        was_evaluated = False
+        for name in names:
+            rows = view.statistic(name, features)
+            training = self._spreads.get((name, ModeKeys.TRAIN, rows.shape[1])) if rows is not None else None
+            if rows is None or training is None or training.count < MIN_SAMPLES or rows.shape[1] < FEWEST_FEATURES:
+                continue
+            was_evaluated = True
+            sizes = _size(rows), math.hypot(_size(training.mean), _size(training.deviation))
+            # a batch of equal numbers is made up, to find out the shapes of a model
+            if not np.ptp(rows) or max(sizes) <= LARGEST_SCALE * min(sizes):
+                continue
+            text = (
+                f"Inputs of {'evaluation' if view.mode is ModeKeys.EVAL else 'predictions'} have a root mean square of "
+                f"{sizes[0]:.3g} in {name!r}, {OTHER_SCALE} than the {sizes[1]:.3g} of training."
+            )
+            return [self.found(view, text, tensors=[name], value=sizes[0] / sizes[1], threshold=LARGEST_SCALE)]
+        return [] if was_evaluated else None
 
     def _evaluate_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue] | None:
         """Return an issue if inputs differ; None if no input has enough samples of both modes."""

@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.factory.creation import create_rule
-from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of
+from support.rule_trials import EVAL, PREDICT, TRAIN, fired_at, first_cause, loss_tensors, steps_of
 
 
 def trained_and_evaluated(change, *, evaluation_loss=1.0, visits=1):
@@ -281,4 +281,32 @@ def test_the_loss_of_a_few_samples_tells_little(run_rule, num_samples, fires):
         if mode is EVAL:
             tensors["Net_input_0"] = np.repeat(tensors["Net_input_0"][:1] * 0 + 1, num_samples, axis=0)
             tensors["Net_input_0"] += np.arange(num_samples)[:, None] * 1e-3
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize("mode", [EVAL, PREDICT])
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda x: x, None),
+        (lambda x: 10 * x, None),
+        (lambda x: 255 * x, "evaluation data"),
+        (lambda x: x / 255, "evaluation data"),
+        (np.zeros_like, None),
+    ],
+)
+def test_a_single_sample_of_another_scale_fires(run_rule, mode, change, cause):
+    """A picture that is predicted after training has to be scaled as those of training; one of zeros is made up."""
+    rng = np.random.default_rng(0)
+    steps = {(TRAIN, step): {"Net_input_0": rng.random((16, 4, 4))} for step in range(5)}
+    steps[mode, 0] = {"Net_input_0": change(rng.random((1, 4, 4)))}
+    assert first_cause(run_rule("EvaluationMismatch", steps)) == cause
+
+
+@pytest.mark.parametrize(("width", "fires"), [(4, True), (3, False)])
+def test_a_single_sample_of_few_features_has_no_scale(run_rule, width, fires):
+    """A few numbers may be large by chance."""
+    rng = np.random.default_rng(0)
+    steps = {(TRAIN, step): {"Net_input_0": rng.random((16, width, width))} for step in range(5)}
+    steps[PREDICT, 0] = {"Net_input_0": 255 * rng.random((1, width, width))}
     assert bool(run_rule("EvaluationMismatch", steps)) == fires
