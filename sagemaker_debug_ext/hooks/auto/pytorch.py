@@ -35,6 +35,7 @@ from sagemaker_debug_ext.hooks.auto.pytorch_functions import wrap_dropout, wrap_
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
+from sagemaker_debug_ext.hooks.program.pytorch import LoadedData, loaded_data
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.module_hooks import HookCallback
@@ -76,9 +77,9 @@ class AutoHook(Hook):
         """Whether the script has closed it."""
         return self._lifecycle.is_closed
 
-    def note_data(self, num_samples: int | None, num_workers: int) -> None:
-        """Note the size of the data set that the script iterates over, and the number of processes that load it."""
-        self._program.note_data(num_samples, num_workers)
+    def note_data(self, data: LoadedData) -> None:
+        """Note what the loader yields over which the script iterates."""
+        self._program.note_data(data)
 
     @fail_safe
     def record_loss(
@@ -283,7 +284,7 @@ class _Finder:
         self._num_calls_without_news = 0
         self._pid = os.getpid()
         self._is_remote = str(configuration.options.out_dir).startswith(SCHEME)
-        self._data: tuple[int | None, int] | None = None
+        self._data: LoadedData | None = None
         self._bare_loop = BareLoop()
         self._has_seen_backward = False
         self._detector = LossDetector(self._on_backward)
@@ -332,7 +333,7 @@ class _Finder:
         self._detector.detach()
         hook = AutoHook.create_from_configuration(self._configuration)
         if self._data is not None:
-            hook.note_data(*self._data)
+            hook.note_data(self._data)
         return hook
 
     def _on_backward(self, tensors: Iterable[Any]) -> None:
@@ -392,10 +393,9 @@ class _Finder:
             self._hook.record_dropout(function, drops, module)
 
     def note_loader(self, loader: DataLoader[Any]) -> None:
-        """Note the data set and the workers of the first loader that is iterated over."""
+        """Note what the first loader yields that is iterated over."""
         if self._data is None and os.getpid() == self._pid:
-            size = getattr(loader.dataset, "__len__", None)
-            self._data = (None if size is None else size(), loader.num_workers)
+            self._data = loaded_data(loader)
 
     def stop(self) -> None:
         """Stop inspecting modules and backward passes."""

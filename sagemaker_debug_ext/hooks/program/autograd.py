@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from torch import Tensor
 
-from sagemaker_debug_ext.store.format.program import LayerRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, SoftmaxRecord
 
 _LONGEST_TAIL: Final = 12
 """Number of operations to look at."""
@@ -69,6 +69,10 @@ _PICKING: Final = frozenset({"Gather"})
 _MOST_OPERATIONS: Final = 200
 _MOST_OF_ALL: Final = 2_000
 """Number of operations among which leaves are looked for."""
+_NEGATIVE: Final = 1 << 64
+"""What operations have added to an axis that is counted from the end."""
+_MOST_BEFORE_SOFTMAX: Final = 500
+"""Number of operations among which softmaxes are looked for, so that it takes less than a millisecond."""
 _OPERANDS: Final = ("_saved_self", "_saved_other", "_saved_mat1", "_saved_mat2", "_saved_vec", "_saved_tensor")
 """Attributes in which operations keep what they are computed of."""
 
@@ -79,6 +83,21 @@ def tail_of(output: Tensor) -> tuple[LayerRecord, ...]:
     The result is empty if the tensor has no graph, and ends before an operation that cannot be described.
     """
     return tuple(_operations(output))
+
+
+def softmaxes_before(output: Tensor) -> tuple[SoftmaxRecord, ...]:
+    """Return the softmaxes among the nearest operations that make a tensor, the last one first."""
+    nodes = (node for node in _all_before(output.grad_fn, _MOST_BEFORE_SOFTMAX) if _kind(node) == "Softmax")
+    return tuple(record for node in nodes if (record := _softmax(node)) is not None)
+
+
+def _softmax(node: Any) -> SoftmaxRecord | None:
+    """Return the record of a softmax, without asking for what it has saved, which a checkpoint would compute anew."""
+    made, axis = getattr(node, "_input_metadata", ()), getattr(node, "_saved_dim", None)
+    if not made or axis is None:
+        return None
+    shape = tuple(made[0].shape)
+    return SoftmaxRecord(axis=axis if axis < len(shape) else axis - _NEGATIVE + len(shape), shape=shape)
 
 
 def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
@@ -115,11 +134,11 @@ def leaves_of(loss: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     return tuple(trained.values())[::-1], tuple(data.values())[::-1]
 
 
-def _all_before(start: Any) -> Iterator[Any]:
-    """Yield an operation and all before it, the nearest first, each once."""
+def _all_before(start: Any, most: int = _MOST_OF_ALL) -> Iterator[Any]:
+    """Yield an operation and all before it, the nearest first, each once, until a number of them is known."""
     waiting, seen = [start], {start}
     for node in waiting:  # grows meanwhile
-        if node is None or len(waiting) > _MOST_OF_ALL:
+        if node is None or len(waiting) > most:
             return
         yield node
         for other, _ in node.next_functions:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
+from torch.utils.data import DataLoader, default_collate
 
-from sagemaker_debug_ext.hooks.program.autograd import spread_shape, tail_of
+from sagemaker_debug_ext.hooks.program.autograd import softmaxes_before, spread_shape, tail_of
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
 _MOST_NUMBERS: Final = 100
@@ -21,6 +22,23 @@ _SIZES: Final = ("out_features", "out_channels", "embedding_dim")
 """Attributes of modules that give the size of their output's last axis."""
 _OWN_LOSS: Final = "loss"
 """Name of a loss that is no module and no known function, as in ``loss_output_0``."""
+
+
+class LoadedData(NamedTuple):
+    """What a loader yields, as in `ProgramRecord`."""
+
+    num_samples: int | None = None
+    num_workers: int | None = None
+    batch_size: int | None = None
+
+
+def loaded_data(loader: DataLoader[Any]) -> LoadedData:
+    """Return what a loader yields. Functions other than the usual one may put samples along any axis of a batch."""
+    size = getattr(loader.dataset, "__len__", None)
+    has_samples_first = loader.collate_fn is default_collate
+    return LoadedData(
+        None if size is None else size(), loader.num_workers, loader.batch_size if has_samples_first else None
+    )
 
 
 class TorchProgram:
@@ -40,8 +58,7 @@ class TorchProgram:
         self._input_dtypes: tuple[str, ...] = ()
         self._models: dict[int, str] = {}
         self._is_fed: dict[int, bool] = {}
-        self._num_samples: int | None = None
-        self._num_workers: int | None = None
+        self._data = LoadedData()
 
     def knows_loss(self, name: str) -> bool:
         """Return whether the inputs of a loss have been seen."""
@@ -65,6 +82,7 @@ class TorchProgram:
             arguments={key: plain for key, value in arguments.items() if (plain := _plain(value)) is not None},
             tail=tail_of(tensors[0]),
             target_dtype=_dtype(tensors[1]) if len(tensors) > 1 else None,
+            softmaxes=softmaxes_before(tensors[0]),
         )
         return True
 
@@ -135,9 +153,9 @@ class TorchProgram:
         self._input_dtypes = self._input_dtypes or tuple(map(_dtype, tensors))
         return has_news
 
-    def note_data(self, num_samples: int | None, num_workers: int) -> None:
-        """Note the size of the data set that is iterated over, and the number of processes that load it."""
-        self._num_samples, self._num_workers = num_samples, num_workers
+    def note_data(self, data: LoadedData) -> None:
+        """Note what a loader yields."""
+        self._data = data
 
     def note_modules(
         self, models: Iterable[tuple[str, Iterable[tuple[str, nn.Module]]]], losses: Iterable[tuple[str, nn.Module]]
@@ -169,8 +187,7 @@ class TorchProgram:
             optimizers=tuple(self._optimizers),
             input_dtypes=self._input_dtypes,
             fed_models=tuple(name for model, name in self._models.items() if self._is_fed.get(model)),
-            num_samples=self._num_samples,
-            num_workers=self._num_workers,
+            **self._data._asdict(),
             unknown=tuple(
                 f"losses.{name}.tail: the operations before the loss, because no call of it with gradients was seen"
                 for name in found
@@ -181,7 +198,8 @@ class TorchProgram:
 
 def _layer(name: str, module: nn.Module) -> LayerRecord:
     settings = vars(module)  # because a failing look-up on a module formats an error, which takes most of the time
-    units = next((settings[size] for size in _SIZES if size in settings), None)
+    sizes = [settings[size] for size in _SIZES if size in settings]
+    units = sizes[0] if sizes else None
     batch_first = settings.get("batch_first")
     return LayerRecord(
         name=name,

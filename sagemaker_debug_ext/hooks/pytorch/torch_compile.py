@@ -40,7 +40,8 @@ def _warn_of_graph() -> None:
 
 def unwrap_compiled(module: nn.Module) -> nn.Module:
     """Return the original module if `module` is a ``torch.compile`` wrapper; otherwise return `module`."""
-    original = getattr(module, _ORIGINAL, None)
+    # not by `getattr` first: a failing look-up on a module formats an error
+    original = getattr(module, _ORIGINAL) if _ORIGINAL in vars(module).get("_modules", ()) else None
     return original if isinstance(original, nn.Module) else module
 
 

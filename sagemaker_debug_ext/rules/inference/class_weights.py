@@ -38,7 +38,8 @@ def weights_of(program: ProgramRecord, name: str) -> dict[int, float]:
 
     A single ``pos_weight`` is that of class 1, and that of class 0 is 1.
     """
-    arguments = next((loss.arguments for loss in program.losses if loss.name == name), {})
+    loss = program.loss(name)
+    arguments = loss.arguments if loss else {}
     weights, of_yes = arguments.get("weight"), arguments.get("pos_weight")
     if isinstance(weights, list) and len(weights) > 1:
         return dict(enumerate(weights))

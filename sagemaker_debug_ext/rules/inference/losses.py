@@ -291,12 +291,9 @@ def _iter_losses(view: StepView, *, keeps_shares: bool) -> Iterator[LossObservat
 
 def _ignored_class(view: StepView, answers: str) -> int | None:
     """Return the class that a loss leaves out, by the program record."""
-    name = naming_scheme_of(view.trial).loss_of(answers)
-    for loss in view.program.losses:
-        if loss.name == name:
-            ignored = loss.arguments.get("ignore_index", loss.arguments.get("ignore_class"))
-            return ignored if isinstance(ignored, int) and ignored >= 0 else None
-    return None
+    loss = view.program.loss(naming_scheme_of(view.trial).loss_of(answers))
+    ignored = loss.arguments.get("ignore_index", loss.arguments.get("ignore_class")) if loss else None
+    return ignored if isinstance(ignored, int) and ignored >= 0 else None
 
 
 def class_labels(view: StepView, name: str) -> Array | None:

@@ -317,7 +317,7 @@ def output_of(program: ProgramRecord, name: str, targets: Array, answers: Array 
         targets: Its targets at the first batch.
         answers: Its predictions at the first batch.
     """
-    loss = next((loss for loss in program.losses if loss.name == name), None)
+    loss = program.loss(name)
     if loss is None or not loss.type or targets.dtype.kind not in "biuf":
         return None
     activation, inner = last_activations(loss)

@@ -48,6 +48,19 @@ class LayerRecord:
 
 
 @attrs.frozen(kw_only=True)
+class SoftmaxRecord:
+    """A softmax, as of an attention.
+
+    Args:
+        axis: The axis along which it adds up to 1; not negative.
+        shape: Shape of what it makes.
+    """
+
+    axis: int
+    shape: tuple[int, ...]
+
+
+@attrs.frozen(kw_only=True)
 class LossRecord:
     """A loss.
 
@@ -60,6 +73,7 @@ class LossRecord:
         spread_shape: Shape of what it averages, if its targets have spread the predictions, as those of shape (N,)
             spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown. A length is -1 in a graph
             for batches of any size.
+        softmaxes: The softmaxes between its predictions and the inputs of PyTorch models, the last one first.
     """
 
     name: str
@@ -68,6 +82,7 @@ class LossRecord:
     tail: tuple[LayerRecord, ...] = ()
     target_dtype: str | None = None
     spread_shape: tuple[int, ...] = ()
+    softmaxes: tuple[SoftmaxRecord, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -106,6 +121,7 @@ class ProgramRecord:
         has_own_step: Whether the script computes the training steps of a Keras model itself, in ``train_step``.
         num_samples: Number of training samples; None if unknown.
         num_workers: Number of processes that load samples; None if unknown.
+        batch_size: Number of samples along the first axis of what a loader of PyTorch yields; None if unknown.
         since_step: Global step from which on it tells of the training. A script that trains one model after another has
             the record of the latest.
         unknown: What could not be found out, each with the reason.
@@ -125,6 +141,7 @@ class ProgramRecord:
     has_own_step: bool = False
     num_samples: int | None = None
     num_workers: int | None = None
+    batch_size: int | None = None
     since_step: int = 0
     unknown: tuple[str, ...] = ()
 
@@ -137,6 +154,10 @@ class ProgramRecord:
     def is_complete(self) -> bool:
         """Whether the program has called its losses, so that the hook learns nothing more of them."""
         return bool(self.parameters) or any(loss.tail for loss in self.losses)
+
+    def loss(self, name: str) -> LossRecord | None:
+        """Return the loss of a name; None if it is unknown."""
+        return next((loss for loss in self.losses if loss.name == name), None)
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -159,6 +180,10 @@ class ProgramRecord:
                     loss,
                     tail=_all(LayerRecord, loss["tail"]),
                     spread_shape=tuple(loss.get("spread_shape", ())),
+                    softmaxes=tuple(
+                        _known(SoftmaxRecord, softmax, shape=tuple(softmax["shape"]))
+                        for softmax in loss.get("softmaxes", ())
+                    ),
                 )
                 for loss in content["losses"]
             )

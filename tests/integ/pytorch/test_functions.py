@@ -264,7 +264,8 @@ def test_run_when_loss_and_output_do_not_fit_then_says_so_at_the_first_batch(tmp
     trial = create_trial(str(tmp_path / "out"))
     assert causes_of(trial) == found
     program = trial.program
-    assert (program.num_samples, program.num_workers, program.input_dtypes) == (320, 0, ("float32",))
+    assert (program.num_samples, program.num_workers, program.batch_size) == (320, 0, 32)
+    assert program.input_dtypes == ("float32",)
     assert [(optimizer.type, optimizer.numbers["lr"]) for optimizer in program.optimizers] == [("Adam", 0.01)]
     assert program.losses[0].target_dtype == "int64"
 

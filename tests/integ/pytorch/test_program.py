@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
-from sagemaker_debug_ext.hooks.program.autograd import spread_shape  # noqa: E402
+from sagemaker_debug_ext.hooks.program.autograd import softmaxes_before, spread_shape  # noqa: E402
 from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
@@ -172,3 +172,26 @@ def test_spread_when_there_are_several_answers_for_each_sample_then_is_none():
     """Matrices of as many rows as columns are usual there."""
     answers = torch.nn.Linear(3, 5)(torch.ones(5, 3))
     assert spread_shape(((answers - TARGETS) ** 2).mean(), (5, 5)) == ()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_softmaxes_when_functions_make_them_then_are_known_by_axis_and_shape(axis):
+    """Modules, functions and methods leave the same operation; the softmax of a logarithm is none."""
+    scores = torch.nn.Linear(4, 3)(torch.ones(5, 2, 4))
+    weights = torch.nn.functional.softmax(torch.nn.Softmax(dim=-1)(scores) @ torch.ones(3, 6), axis)
+    found = softmaxes_before(weights.sum(0).log_softmax(-1))
+    assert [(record.axis, record.shape) for record in found] == [(axis % 3, (5, 2, 6)), (2, (5, 2, 3))]
+
+
+def test_softmax_when_a_checkpoint_computes_it_anew_then_is_not_computed_for_the_record():
+    """A checkpoint keeps nothing of what it has computed, but its operations are in the graph."""
+    calls = []
+
+    def layer(value):
+        calls.append(1)
+        return torch.softmax(value, 0)
+
+    scores = torch.nn.Linear(4, 3)(torch.ones(5, 4))
+    weights = torch.utils.checkpoint.checkpoint(layer, scores, use_reentrant=False)
+    assert [record.axis for record in softmaxes_before(weights)] == [0]
+    assert calls == [1]

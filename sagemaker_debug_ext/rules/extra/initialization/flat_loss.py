@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, observed_losses
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, gradient_in, is_training, loss_at, loss_reduction_size
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.numeric import norm
+from sagemaker_debug_ext.rules.reading.numeric import Array, norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -17,6 +19,10 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 UNRELATED: Final = 1e-4
 """Elasticity below which gradients say nothing about the loss: they have vanished, or are scaled separately."""
+LARGE: Final = 3.0
+"""Root mean square of targets above which they are not scaled."""
+FAR_LARGER: Final = 10
+"""Ratio to that of the predictions from which on the loss is mostly the targets' own size."""
 DIFFERENTIATED: Final = "loss_output_0"
 """Name of the loss that gradients belong to, where PyTorch's hook has seen the call of `backward`."""
 
@@ -37,6 +43,17 @@ def elasticity(view: StepView, loss: float) -> float | None:
     return sum(products) / abs(loss) / loss_reduction_size(view) if products and loss else None
 
 
+def _is_mostly_of_targets(view: StepView) -> bool:
+    """Return whether a regression aims at numbers that are far larger than the predictions of a new model."""
+    losses = [loss for loss in observed_losses(view) if loss.is_regression_loss]
+    sizes = [(_root_mean_square(loss.targets), _root_mean_square(loss.scores)) for loss in losses]
+    return any(targets > max(LARGE, FAR_LARGER * scores) for targets, scores in sizes)
+
+
+def _root_mean_square(values: Array) -> float:
+    return norm(values) / math.sqrt(values.size)
+
+
 class FlatLoss(TensorRule):
     """The loss of an untrained model hardly depends on the weights: the inputs of the loss are too small.
 
@@ -46,7 +63,8 @@ class FlatLoss(TensorRule):
     it is below `threshold` at each of the first `patience` saved steps, for example because scores are divided by a
     large number or a temperature. Values below 0.0001 are ignored, because gradients then have vanished or are scaled
     separately from the loss. If the hook saved the loss that was differentiated, others, of which that one may be a
-    weighted sum, are left out.
+    weighted sum, are left out. So are regressions whose targets are ten times as large as the predictions, and have a
+    root mean square above 3: these are not scaled.
 
     Some models with small first weights begin slowly. With `patience_running`, an issue is held: it is taken back if a
     loss has fallen to half of its level since.
@@ -92,6 +110,7 @@ class FlatLoss(TensorRule):
             TensorRequirement("losses", LOSSES),
             TensorRequirement("parameters", PARAMETERS),
             TensorRequirement("gradients", gradients),
+            TensorRequirement("inputs of losses", INPUTS, is_required=False),
         )
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -104,7 +123,7 @@ class FlatLoss(TensorRule):
             return None
         loss = loss_at(view, name)
         found = None if loss is None else elasticity(view, loss)
-        if found is None or (not seen and view.mode_step > 0):
+        if found is None or (not seen and view.mode_step > 0) or _is_mostly_of_targets(view):
             return None
         seen.append(found)
         limit: float = self.parameters["threshold"]

@@ -16,7 +16,8 @@ from sagemaker_debug_ext.rules.inference.pairings import adds_up_over_samples
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.store.format.program import LossRecord, SoftmaxRecord
 
 MADE: Final = Selection(roles=(Role.MODEL_INPUT, Role.LAYER_OUTPUT))
 """Tensors that are reshaped on the way to the next layer or the loss."""
@@ -132,10 +133,13 @@ class AxisMixup(FirstStepsRule):
       viewed as if one of the axes of places were there;
     - a softmax layer within the model, by the program record, has as many rows as there are targets, and what it puts
       out adds up to 1 over these instead of over the units;
+    - a softmax before the predictions is over the samples, along the first axis, or all of them are over axes of length
+      1, so that they make 1 of everything. Hooks for PyTorch record softmaxes;
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
-      an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). Hooks for PyTorch
-      record which axis a layer takes;
+      an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). If samples have a
+      series of targets each, the first axis must be as long as the batches of the loader. Hooks for PyTorch record
+      which axis a layer takes, and the size of batches;
     - a recurrent layer takes a series that jumps along its axis of time, and would change slowly if its first two axes
       were exchanged by another reshape: windows of shape (samples, time) were reshaped to (time, samples).
 
@@ -184,6 +188,7 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
     yield from _batches_along_another_axis(view, taken)
     yield from _reshaped_series(view, taken)
     yield from _softmaxes_over_samples(view)
+    yield from _softmaxes_over_other_axes(view)
     made, answers = _values(view, MADE), _values(view, ANSWERS)
     sequences = {f"{layer.name}_input_0" for layer in view.program.layers if layer.batch_axis is not None}
     by_size = collections.defaultdict[int, list[str]](list)
@@ -208,9 +213,11 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
 
 
 def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
-    """Yield the inputs of layers that take another axis for the samples than the one as long as the targets."""
+    """Yield the inputs of layers that take another axis for the samples than the one as long as targets or batches."""
     axes = {f"{layer.name}_input_0": layer.batch_axis for layer in view.program.layers}
-    found = {len(loss.targets) for loss in observed_losses(view) if _is_of_samples(loss)}
+    losses = observed_losses(view)
+    found = {len(loss.targets) for loss in losses if _is_of_samples(loss)}
+    found = found or {len(loss.targets) for loss in losses} & {view.program.batch_size}
     for name, value in taken.items():
         axis = axes.get(name)
         if axis is None or value.ndim != 3 or len(found) != 1:
@@ -230,6 +237,30 @@ def _softmaxes_over_samples(view: StepView) -> Iterator[tuple[str, str]]:
             continue
         if adds_up_over_samples(value):
             yield name, f"{MIXED}the softmax that makes {name!r} of shape {value.shape} is over the samples, axis 0."
+
+
+def _softmaxes_over_other_axes(view: StepView) -> Iterator[tuple[str, str]]:
+    """Yield the predictions before which softmaxes are over the samples, or over a single number each."""
+    loss_of = naming_scheme_of(view.trial).loss_of
+    for loss in observed_losses(view) if any(record.softmaxes for record in view.program.losses) else ():
+        record, name = view.program.loss(loss_of(loss.answers_name)), loss.answers_name
+        # a softmax that makes the predictions is a matter of the loss
+        found = record.softmaxes if record is not None and not _ends_with_softmax(record) else ()
+        if found and all(softmax.shape[softmax.axis] == 1 < math.prod(softmax.shape) for softmax in found):
+            place = f"axis {found[0].axis} of shape {found[0].shape}, which has a single number in each place"
+            yield name, f"A softmax before {name!r} makes 1 of everything: it is over {place}."
+        elif _is_of_samples(loss) and any(_is_over_samples(softmax, len(loss.targets)) for softmax in found):
+            yield name, f"{MIXED}a softmax before {name!r} is over the samples, axis 0."
+
+
+def _ends_with_softmax(record: LossRecord) -> bool:
+    return any(layer.activation == "softmax" for layer in record.tail)
+
+
+def _is_over_samples(softmax: SoftmaxRecord, num_samples: int) -> bool:
+    """Return whether samples compete, other than each with all others, as in a loss that compares pairs."""
+    length, *others = softmax.shape
+    return softmax.axis == 0 and length == num_samples > 1 and num_samples not in others and math.prod(others) > 1
 
 
 def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import steps_of
+from support.rule_trials import loss_tensors, steps_of
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,12 @@ def test_loss_when_another_one_was_differentiated_then_only_that_one_counts(run_
     step |= {"BCELoss_output_0": 0.66, "loss_output_0": differentiated}
     issues = run_rule("FlatLoss", steps_of([step] * 8))
     assert [issue.tensors for issue in issues] == ([("loss_output_0",)] if fires else [])
+
+
+@pytest.mark.parametrize(("target", "score", "fires"), [(60.0, 1.0, False), (60.0, 7.0, True), (2.0, 0.001, True)])
+def test_large_targets_make_a_loss_that_predictions_hardly_change(run_rule, target, score, fires):
+    """A squared error is then mostly the square of the targets, which are not scaled."""
+    weight = np.ones((2, 2))
+    losses = loss_tensors(np.full((8, 1), score), np.full((8, 1), target), (target - score) ** 2, "MSELoss")
+    step = {"w_weight": weight, "gradient/w_weight": 1e-3 * (target - score) ** 2 * weight, **losses}
+    assert bool(run_rule("FlatLoss", steps_of([step] * 8))) == fires

@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.extra.layers.axis_mixup import is_reshaped_series
-from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord, SoftmaxRecord
 from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, fired_at, loss_tensors
 
@@ -101,6 +101,32 @@ def test_softmax_within_the_model_over_the_samples_fires(run_rule, monkeypatch, 
     assert fired_at(run_rule("AxisMixup", steps_of(lambda _: {**values, **targets}))) == ([1] if fires else [])
 
 
+@pytest.mark.parametrize(
+    ("softmaxes", "fires"),
+    [
+        ([(0, (6, 4))], True),
+        ([(1, (6, 4))], False),
+        ([(0, (6, 6))], False),
+        ([(0, (20, 6, 1))], False),
+        ([(2, (20, 6, 1))], True),
+        ([(2, (20, 6, 1)), (1, (6, 4))], False),
+        ([(0, (1, 1))], False),
+        ([], False),
+    ],
+    ids=["samples", "items", "pairs", "time", "a single number", "one of two", "a single sample", "none"],
+)
+@pytest.mark.parametrize("activation", ["linear", "softmax"])
+def test_softmaxes_before_the_predictions_are_over_what_competes(run_rule, monkeypatch, softmaxes, fires, activation):
+    """Items compete, but neither samples nor a number with itself; a softmax at the end belongs to the loss."""
+    records = tuple(SoftmaxRecord(axis=axis, shape=shape) for axis, shape in softmaxes)
+    tail = (LayerRecord(name="", type="", activation=activation),)
+    loss = LossRecord(name="CrossEntropyLoss", type="CrossEntropyLoss", tail=tail, softmaxes=records)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    values = {"head_input_0": np.ones((6, 3)), **loss_tensors(np.ones((6, 3)), np.arange(6) % 3)}
+    issues = run_rule("AxisMixup", steps_of(lambda _: values))
+    assert fired_at(issues) == ([1] if fires and activation == "linear" else [])
+
+
 def test_steps_of_another_model_are_counted_on_their_own(run_rule):
     """An encoder whose steps take turns with those of a decoder is looked at in its own first steps."""
     encoded = {"Encoder_input_0": MAPS, "attention_input_0": MAPS.reshape(6, 20, 8)}
@@ -154,6 +180,21 @@ def test_a_layer_that_takes_another_axis_for_the_samples_fires(run_rule, monkeyp
     issues = run_rule("AxisMixup", steps_of(lambda x: {"lstm_input_0": x, **loss_tensors(scores, targets)}))
     assert [cause.name for cause in likely_causes(issues)] == (["axes"] if fires else [])
     assert all("'lstm_input_0' has shape (8, 5, 3), and its layer takes axis 1" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize(
+    ("batch_axis", "batch_size", "fires"),
+    [(1, NUM_SAMPLES, True), (0, NUM_SAMPLES, False), (1, NUM_TIMES, False), (1, None, False)],
+    ids=["another axis", "the first axis", "time first", "unknown"],
+)
+def test_the_loader_tells_which_axis_has_the_samples(run_rule, monkeypatch, batch_axis, batch_size, fires):
+    """Where each time has a target, the axis of the samples is as long as the batches of the loader."""
+    layer = LayerRecord(name="lstm", type="LSTM", batch_axis=batch_axis)
+    record = ProgramRecord(framework="PyTorch", layers=(layer,), batch_size=batch_size)
+    monkeypatch.setattr(Trial, "program", record)
+    losses = loss_tensors(np.zeros((NUM_SAMPLES, 3, NUM_TIMES)), np.zeros((NUM_SAMPLES, NUM_TIMES), int))
+    issues = run_rule("AxisMixup", steps_of(lambda x: {"lstm_input_0": x, **losses}))
+    assert bool(issues) == fires
 
 
 def test_a_mixup_at_a_single_step_does_not_fire(run_rule):
