@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -34,8 +35,12 @@ FEW: Final = 0.1
 TIMES: Final = 3
 """Ratio of the deviations of nearly all features, all in the same way, that shows another scale."""
 NEARLY_ALL: Final = 0.95
+MOST: Final = 0.75
 SELDOM: Final = 0.5
 """Fraction of the usual deviation of features below which a difference in deviation is ignored."""
+KINDS: Final = {ModeKeys.EVAL: "evaluation", ModeKeys.PREDICT: "predictions"}
+FEWEST_PREDICTED: Final = 4
+"""Number of features below which scripts ask for predictions on a grid."""
 OTHER_SCALE: Final = "which is another scale"
 """Message part on inputs that are scaled otherwise, or not at all."""
 LARGEST_SCALE: Final = 20
@@ -120,17 +125,34 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     The means, and the variances, must also differ by three times their standard error. That of both variances follows
     from the larger deviation of squares, because what is seldom may not be among the fewer samples at all.
     """
-    error = _standard_error(one, other)
     larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
     # a nearly constant feature, such as a pixel at the edge, may differ in a few samples by chance
     usual = min(_size(one.deviation), _size(other.deviation))
     is_wider = larger > 4 * smaller + SELDOM * usual + 1e-12
+    is_off = _has_shifted(one, other, limit) | (is_wider & _varies_otherwise(one, other))
+    return 1.0 if is_scaled_otherwise(one, other) else float(np.mean(is_off))
+
+
+def is_scaled_otherwise(one: Spread, other: Spread) -> bool:
+    """Return whether the deviations of nearly all features are 3 times as large in the same one of both.
+
+    Those of most must be so beyond the error, as one that a few samples make is not.
+    """
+    is_beyond_error = _varies_otherwise(one, other)
+    for wider, narrower in ((one, other), (other, one)):
+        is_wider = wider.deviation > TIMES * narrower.deviation
+        if float(np.mean(is_wider)) > NEARLY_ALL and float(np.mean(is_wider & is_beyond_error)) > MOST:
+            return True
+    return False
+
+
+def _varies_otherwise(one: Spread, other: Spread) -> npt.NDArray[np.bool_]:
+    """Return for each feature whether both variances differ by more than three times their standard error."""
     of_squares = np.maximum(one.deviation_of_squares, other.deviation_of_squares)
-    is_beyond_error = np.abs(one.variance - other.variance) > 3 * error * of_squares
-    for wider, narrower in ((one, other), (other, one)):  # all features in the same way, as where one set is not scaled
-        if float(np.mean((wider.deviation > TIMES * narrower.deviation) & is_beyond_error)) > NEARLY_ALL:
-            return 1.0
-    return float(np.mean(_has_shifted(one, other, limit) | (is_wider & is_beyond_error)))
+    is_beyond: npt.NDArray[np.bool_] = (
+        np.abs(one.variance - other.variance) > 3 * _standard_error(one, other) * of_squares
+    )
+    return is_beyond
 
 
 def share_that_shifts(one: Spread, other: Spread, limit: float) -> float:
@@ -188,6 +210,8 @@ class EvaluationMismatch(BuiltinRule):
 
     The inputs of a single sample are enough if their root mean square is 20 times as large or as small as in training.
     Those of predictions are compared as well, as those of a picture that is not scaled as the training pictures were.
+    So are the deviations of predicted samples with four features or more, of which nearly all must be three times as
+    large or as small.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
@@ -228,7 +252,7 @@ class EvaluationMismatch(BuiltinRule):
     def configure(self) -> None:
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._spreads: dict[tuple[str, ModeKeys, int], Spread] = {}
-        self._order = TimeOrder()
+        self._orders = {mode: TimeOrder() for mode in (ModeKeys.EVAL, ModeKeys.PREDICT)}
         self._known: set[bytes] = set()
         self._known_of_evaluation: set[bytes] = set()
         self._num_seen = 0
@@ -244,7 +268,7 @@ class EvaluationMismatch(BuiltinRule):
         self._rounds_off: collections.Counter[str] = collections.Counter()
         self._round_before: dict[str, float] = {}
         self._classes = ClassCounts()
-        self._evaluated: tuple[StepView, list[str]] | None = None
+        self._evaluated: dict[ModeKeys, tuple[StepView, list[str]]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (
@@ -258,14 +282,14 @@ class EvaluationMismatch(BuiltinRule):
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             return None
         names = view.selected(self.selection)
-        if view.mode is ModeKeys.PREDICT:
-            return self._evaluate_scale(view, names)
         self._observe_inputs(view, names)
+        if view.mode is ModeKeys.PREDICT:
+            return self._evaluate_inputs(view, names)
         self._classes.observe(view)
         if view.mode is ModeKeys.TRAIN:
             for loss in self._evaluation:
                 self._medians.pop((loss, ModeKeys.EVAL), None)
-            found = self._evaluate_data_of_round() or self._evaluate_round(view)
+            found = self._evaluate_data_of_rounds() or self._evaluate_round(view)
             self._evaluation.clear()
             self._observe_errors(view)
             for loss, value in loss_values(view, LOSSES).items():
@@ -273,32 +297,35 @@ class EvaluationMismatch(BuiltinRule):
                 self._training.setdefault(loss, collections.deque(maxlen=2 * RECENT)).append(value)
             return found
         self._observe_errors(view)
-        self._evaluated = (view, names) if names else self._evaluated
-        by_scale = self._evaluate_scale(view, names)
-        if by_scale:
-            return by_scale
-        by_data = self._evaluate_data_of_round() if any(is_final(view, name) for name in names) else None
+        by_data = self._evaluate_inputs(view, names)
         if by_data:
             return by_data
         by_losses = self._evaluate_losses(view)
         return by_data if by_losses is None else by_losses
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return the issues of the last round, if no more steps will follow."""
-        view, names = self._evaluated or (None, [])
-        has_ended = view is not None and any(is_final(view, name) for name in names)
-        return (self._evaluate_data_of_round() or []) if has_ended else []
+        """Return the issues of the last rounds, if no more steps will follow."""
+        has_ended = any(is_final(view, name) for view, names in self._evaluated.values() for name in names)
+        return (self._evaluate_data_of_rounds() or []) if has_ended else []
 
-    def _evaluate_data_of_round(self) -> list[Issue] | None:
-        """Return an issue at the last step of a round whose data differ; None if there are none to evaluate.
+    def _evaluate_inputs(self, view: StepView, names: list[str]) -> list[Issue] | None:
+        """Return an issue if the inputs of a step, or of a round that it ends, differ; None if none can be compared."""
+        if names:
+            self._evaluated[view.mode] = view, names
+        by_scale = self._evaluate_scale(view, names)
+        is_end = any(is_final(view, name) for name in names)
+        return by_scale or (self._evaluate_data_of_rounds() if is_end else None)
 
-        The round must be over, because its samples may come in an order.
+    def _evaluate_data_of_rounds(self) -> list[Issue] | None:
+        """Return the issues of rounds whose data differ; None if there are none to evaluate.
+
+        The rounds must be over, because their samples may come in an order.
         """
-        evaluated, self._evaluated = self._evaluated, None
-        if evaluated is None:
-            return None
-        by_inputs, by_labels = self._evaluate_inputs(*evaluated), self._evaluate_labels(evaluated[0])
-        return by_inputs or by_labels if by_labels is not None else by_inputs
+        evaluated, self._evaluated = list(self._evaluated.values()), {}
+        found = [self._evaluate_spreads(view, names) for view, names in evaluated]
+        found += [self._evaluate_labels(view) for view, _ in evaluated if view.mode is ModeKeys.EVAL]
+        known = [issues for issues in found if issues is not None]
+        return list(itertools.chain.from_iterable(known))[:1] if known else None
 
     def _evaluate_labels(self, view: StepView) -> list[Issue] | None:
         """Return an issue if classes have other shares in evaluation; None if no targets can be compared."""
@@ -375,9 +402,9 @@ class EvaluationMismatch(BuiltinRule):
             rows, value = view.statistic(name, features), view.value(name)
             if rows is not None:
                 self._spreads.setdefault((name, view.mode, rows.shape[1]), Spread()).add(rows)
-            if rows is not None and value is not None and view.mode is ModeKeys.EVAL:
+            if rows is not None and value is not None and view.mode in self._orders:
                 targets = [loss.targets for loss in observed_losses(view)]
-                self._order.observe(value, targets[0] if targets else None)
+                self._orders[view.mode].observe(value, targets[0] if targets else None)
             digests = view.statistic(name, sample_hashes) or ()
             if view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
                 self._num_seen += len(digests)
@@ -413,42 +440,51 @@ class EvaluationMismatch(BuiltinRule):
             if not np.ptp(rows) or max(sizes) <= LARGEST_SCALE * min(sizes):
                 continue
             text = (
-                f"Inputs of {'evaluation' if view.mode is ModeKeys.EVAL else 'predictions'} have a root mean square of "
-                f"{sizes[0]:.3g} in {name!r}, {OTHER_SCALE} than the {sizes[1]:.3g} of training."
+                f"Inputs of {KINDS[view.mode]} have a root mean square of {sizes[0]:.3g} in {name!r}, {OTHER_SCALE} "
+                f"than the {sizes[1]:.3g} of training."
             )
             return [self.found(view, text, tensors=[name], value=sizes[0] / sizes[1], threshold=LARGEST_SCALE)]
         return [] if was_evaluated else None
 
-    def _evaluate_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue] | None:
-        """Return an issue if inputs differ; None if no input has enough samples of both modes."""
+    def _evaluate_spreads(self, view: StepView, names: Sequence[str]) -> list[Issue] | None:
+        """Return an issue if means or spreads of inputs differ; None if no input has enough samples of both modes."""
         was_evaluated = False
-        limit: float = self.parameters["max_shift"]
-        for (name, mode, width), evaluation in self._spreads.items():
+        for (name, mode, width), other in self._spreads.items():
             training = self._spreads.get((name, ModeKeys.TRAIN, width))
-            if name not in names or mode is not ModeKeys.EVAL or training is None:
+            if name not in names or mode is not view.mode or training is None:
                 continue
-            if min(training.count, evaluation.count) < MIN_SAMPLES:
+            if min(training.count, other.count) < MIN_SAMPLES:
                 continue
             was_evaluated = True
-            share = (
-                share_that_shifts(training, evaluation, OF_SERIES * limit)
-                if self._order.is_kept
-                else share_that_differs(training, evaluation, limit)
-            )
+            share = self._share_off(training, other, mode)
             if share > FEW:
+                kind = KINDS[mode]
                 text = (
-                    f"Inputs of evaluation differ from those of training in {name!r}: {share:.0%} of the features have "
+                    f"Inputs of {kind} differ from those of training in {name!r}: {share:.0%} of the features have "
                     f"another mean or spread (at most {FEW:.0%} expected)."
                 )
                 return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
         return [] if was_evaluated else None
+
+    def _share_off(self, training: Spread, other: Spread, mode: ModeKeys) -> float:
+        """Return the share of features that differ more than they may."""
+        limit: float = self.parameters["max_shift"]
+        is_series = self._orders[mode].is_kept
+        if mode is ModeKeys.PREDICT:  # a script may ask for anything, such as the values of a curve beyond the data
+            is_off = len(other.mean) >= FEWEST_PREDICTED and not is_series and is_scaled_otherwise(training, other)
+            return float(is_off)
+        return (
+            share_that_shifts(training, other, OF_SERIES * limit)
+            if is_series
+            else share_that_differs(training, other, limit)
+        )
 
     def _evaluate_losses(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a loss does not fit training; None if no loss can be compared."""
         was_evaluated = False
         limit: float = self.parameters["max_ratio"]
         is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
-        says_much = len(self._known_of_evaluation) >= FEWEST_EVALUATED and not self._order.is_kept
+        says_much = len(self._known_of_evaluation) >= FEWEST_EVALUATED and not self._orders[ModeKeys.EVAL].is_kept
         for name, value in comparable_losses(view, LOSSES).items():
             self._evaluation.setdefault(name, []).append(value)
             before = self._training.get(name, ())

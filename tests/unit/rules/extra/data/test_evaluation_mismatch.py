@@ -310,3 +310,36 @@ def test_a_single_sample_of_few_features_has_no_scale(run_rule, width, fires):
     steps = {(TRAIN, step): {"Net_input_0": rng.random((16, width, width))} for step in range(5)}
     steps[PREDICT, 0] = {"Net_input_0": 255 * rng.random((1, width, width))}
     assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        (lambda x: x / np.linalg.norm(x, axis=1, keepdims=True), True),
+        (lambda x: x, False),
+        (lambda x: x + 1.5, False),
+        (lambda x: x * [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1], False),
+        (lambda x: x[:50] * 4, False),
+        (lambda x: x[:, :3] * 4, False),
+    ],
+    ids=["rows of norm 1", "sound", "elsewhere", "but for one feature", "a few samples", "a few features"],
+)
+def test_predictions_need_the_scale_of_training(run_rule, change, fires):
+    """Predictions may be asked for other samples, but not in other units."""
+    rng = np.random.default_rng(0)
+    predicted = change(rng.normal(size=(100, 12)))
+    steps = {(TRAIN, step): {"Net_input_0": rng.normal(size=(32, predicted.shape[1]))} for step in range(10)}
+    steps[PREDICT, 0] = {"Net_input_0": predicted}
+    assert first_cause(run_rule("EvaluationMismatch", steps)) == ("evaluation data" if fires else None)
+
+
+@pytest.mark.parametrize("is_in_order", [True, False])
+def test_predictions_of_a_later_part_of_a_series_may_vary_less(run_rule, is_in_order):
+    """A forecast goes on with windows that come in the order of time."""
+    rng = np.random.default_rng(0)
+    series = np.concatenate([rng.normal(size=320), 0.1 * rng.normal(size=120)])
+    windows = np.stack([series[start : start + 8] for start in range(430)])
+    predicted = windows[330:430]
+    steps = {(TRAIN, step): {"Net_input_0": windows[step * 30 : step * 30 + 30]} for step in range(10)}
+    steps[PREDICT, 0] = {"Net_input_0": predicted if is_in_order else rng.permutation(predicted)}
+    assert bool(run_rule("EvaluationMismatch", steps)) == (not is_in_order)
