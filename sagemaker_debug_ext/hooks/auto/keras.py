@@ -129,6 +129,10 @@ class _Joiner:
         """Return the hook if a tape of the script's own loop is open, or a method of a model runs."""
         return self._hook if self._num_running else self.hook_of_loop()
 
+    def hook_apart(self) -> KerasHook | None:
+        """Return the hook, if there is one yet, while neither a tape is open nor a method of a model runs."""
+        return self._hook if self.hook_of_any() is None else None
+
     def _find_hook(self, callbacks: Any) -> KerasHook | None:
         if os.getpid() != self._pid or any(isinstance(item, BaseHook) for item in keras.tree.flatten(callbacks or [])):
             return None
@@ -167,5 +171,7 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         import tensorflow as tf  # noqa: PLC0415 - the back end in use
 
         tf.GradientTape.__init__ = joiner.wrap_tapes(tf.GradientTape.__init__)
-        watcher = keras_loops.LoopWatcher(joiner.hook_of_loop, joiner.hook_of_any, tf.executing_eagerly)
+        watcher = keras_loops.LoopWatcher(
+            joiner.hook_of_loop, joiner.hook_of_any, joiner.hook_apart, tf.executing_eagerly
+        )
         keras_loops.install(watcher, tf)

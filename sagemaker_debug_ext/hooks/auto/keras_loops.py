@@ -40,11 +40,13 @@ class _LastCall:
         model: The model.
         trains: Whether it was told to train; None if unknown.
         output: What it returned; None if that cannot be told from others.
+        is_apart: Whether neither a tape of the script was open nor `fit` ran, as in a validation.
     """
 
     model: weakref.ref[Any]
     trains: bool | None
     output: weakref.ref[Any] | None
+    is_apart: bool
 
 
 class LoopWatcher:
@@ -53,6 +55,7 @@ class LoopWatcher:
     Args:
         find_hook: Returns the hook if a tape of the script is open.
         find_any: Returns the hook if a tape of the script is open or `fit` runs.
+        find_apart: Returns the hook if neither is the case, and the script has opened a tape or run `fit` before.
         is_eager: Returns whether operations run at once, so that nothing is added to a graph.
     """
 
@@ -60,10 +63,12 @@ class LoopWatcher:
         self,
         find_hook: Callable[[], KerasHook | None],
         find_any: Callable[[], KerasHook | None],
+        find_apart: Callable[[], KerasHook | None],
         is_eager: Callable[[], bool],
     ) -> None:
         self._find_hook = find_hook
         self._find_any = find_any
+        self._find_apart = find_apart
         self._is_eager = is_eager
         self._last: _LastCall | None = None
         self._num_losses = 0
@@ -82,11 +87,12 @@ class LoopWatcher:
                 outputs = call(model, *args, **kwargs)
             finally:
                 self._num_models -= 1
-            if self._num_models or self._find_any() is None:
+            is_apart = self._find_apart() is not None
+            if self._num_models or not (is_apart or self._find_any() is not None):
                 return outputs
             with never_into_script(_not_noted):
                 told = kwargs.get("training", args[1] if len(args) > 1 else None)
-                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs))
+                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs), is_apart)
                 hook = self._find_hook()
                 if hook is not None:
                     if args and self._is_eager():
@@ -142,12 +148,14 @@ class LoopWatcher:
             hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
 
     def _note_loss(self, predictions: Any, make: Callable[[Any], LoopLoss], of: Any) -> None:
-        hook, last = self._find_hook(), self._last
-        if hook is None or last is None or last.output is None or last.output() is not predictions:
+        last = self._last
+        if last is None or last.output is None or last.output() is not predictions:
             return
-        model = last.model()
-        if model is not None:
+        hook, apart, model = self._find_hook(), self._find_apart() if last.is_apart else None, last.model()
+        if hook is not None and model is not None:
             hook.note_loop(model, LoopCall(last.trains, make(of)))
+        elif apart is not None and model is not None and last.trains:
+            apart.note_validation(model)
 
 
 def _trains(model: Any, told: Any) -> bool | None:

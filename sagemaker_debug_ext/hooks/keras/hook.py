@@ -287,9 +287,19 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         """Note how a custom loop calls a model, which may train it, or only look at it."""
         if not self._is_fitted:
             known = self._loop_calls.get(model)
-            self._loop_calls[model] = (
-                call if call.loss is not None or known is None else attrs.evolve(known, trains=call.trains)
-            )
+            if known is not None:
+                call = attrs.evolve(
+                    call, loss=call.loss or known.loss, validates_in_training=known.validates_in_training
+                )
+            self._loop_calls[model] = call
+
+    @fail_safe
+    def note_validation(self, model: Any) -> None:
+        """Note that a custom loop, which trains a model, tells it to train also where it only computes the loss."""
+        known = self._described_loops.get(model)
+        if known is not None and not known.validates_in_training and not self._is_fitted:
+            self._loop_calls[model] = attrs.evolve(known, validates_in_training=True)
+            self._describe_loop(model, self._loop_calls[model])
 
     @fail_safe
     def note_spread(self, model: Any, shape: tuple[int, ...]) -> None:
@@ -304,11 +314,15 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
                 continue
             variables = model.trainable_variables
             if any(id(variable) in wanted or id(getattr(variable, "value", None)) in wanted for variable in variables):
-                self._described_loops[model] = call
-                with never_into_script(_not_described):
-                    names = {id(layer): name for name, layer in layers_of(model)}
-                    shape = self._spread_shapes.get(model, ())
-                    self._dispatcher.describe_program(keras_program(model, names, loop=call, spread_shape=shape))
+                self._describe_loop(model, call)
+
+    def _describe_loop(self, model: Any, call: LoopCall) -> None:
+        """Describe a model that a custom loop trains."""
+        self._described_loops[model] = call
+        with never_into_script(_not_described):
+            names = {id(layer): name for name, layer in layers_of(model)}
+            shape = self._spread_shapes.get(model, ())
+            self._dispatcher.describe_program(keras_program(model, names, loop=call, spread_shape=shape))
 
     def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any, weights: Any) -> None:
         """Note the form of a training batch; the end of the step describes them, because no graph is built then."""

@@ -57,10 +57,12 @@ class LoopCall:
     Args:
         trains: Whether it tells the model to train; None if unknown.
         loss: The loss of what the model returns; None if unknown.
+        validates_in_training: Whether it tells the model to train also where it only computes a loss.
     """
 
     trains: bool | None
     loss: LoopLoss | None
+    validates_in_training: bool = False
 
 
 def dtypes_of(values: Iterable[Any]) -> tuple[str, ...]:
@@ -117,6 +119,7 @@ def keras_program(
         optimizers=(_optimizer(optimizer),) if isinstance(optimizer, keras.optimizers.Optimizer) else (),
         input_dtypes=batch.inputs,
         is_weighted=batch.is_weighted,
+        validates_in_training=loop is not None and loop.validates_in_training,
         has_own_step=getattr(type(model), "train_step", None) is not keras.Model.train_step,
         unknown=tuple(unknown),
     )

@@ -118,6 +118,8 @@ class ProgramRecord:
             labels share names; empty where it trains a single model.
         is_weighted: Whether training weighs samples or their classes, so that its losses are not on the scale of
             validation losses.
+        validates_in_training: Whether a custom loop in Keras tells the model to train also where it only computes the
+            loss, after it has trained the model.
         has_own_step: Whether the script computes the training steps of a Keras model itself, in ``train_step``.
         num_samples: Number of training samples; None if unknown.
         num_workers: Number of processes that load samples; None if unknown.
@@ -138,6 +140,7 @@ class ProgramRecord:
     fed_models: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     is_weighted: bool = False
+    validates_in_training: bool = False
     has_own_step: bool = False
     num_samples: int | None = None
     num_workers: int | None = None

@@ -212,8 +212,12 @@ def look_at_what_matters(x):
         best = tf.reduce_max(model(x), axis=1)
     return tape.gradient(best, x)
 
-step = tf.function(train) if "graph" in sys.argv else train
+def validate(x, y):
+    return loss_object(y, model(x, training="always" in sys.argv))
+
+step, check = (tf.function(train), tf.function(validate)) if "graph" in sys.argv else (train, validate)
 losses = [float(step(x[i : i + 8], y[i : i + 8])) for i in range(0, 48, 8)]
+check(x[:8], y[:8])
 look_at_what_matters(x)
 print([loss.hex() for loss in losses], float(tf.reduce_sum(model(x))).hex())
 """
@@ -226,6 +230,8 @@ print([loss.hex() for loss in losses], float(tf.reduce_sum(model(x))).hex())
         pytest.param(("graph", "object"), [], id="sound with a loss of Keras"),
         pytest.param(("eager", "object", "softmax"), [], id="sound with probabilities"),
         pytest.param(("graph", "idle"), ["wrong mode"], id="called without training=True"),
+        pytest.param(("graph", "always"), ["wrong mode"], id="validated with training=True"),
+        pytest.param(("eager", "object", "always"), ["wrong mode"], id="the same in eager code"),
         pytest.param(("graph", "softmax"), ["loss or output"], id="softmax twice"),
         pytest.param(("eager", "softmax", "idle"), ["wrong mode", "loss or output"], id="both, in eager code"),
     ],

@@ -45,9 +45,10 @@ MAX_OTHERS: Final = 64
 """Number of tensors of the same shape that each tensor is compared with."""
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
 LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
-IDLE_LAYERS: Final = ("BatchNorm", "Dropout", "SpatialDropout", "AlphaDropout", "GaussianDropout")
+DUAL_LAYERS: Final = ("BatchNorm", "Dropout", "SpatialDropout", "AlphaDropout", "GaussianDropout")
 """Beginnings of the names of Keras classes whose layers do something else while they are told to train."""
 UNTOLD: Final = "the model is called without training=True"
+TOLD_ALWAYS: Final = "the model is called with training=True also where only the loss is computed, as in a validation"
 CALLS: Final = Selection(patterns=(r"^functional\.\w+_active_[0-9]+$",))
 """Whether a call of a function drops elements."""
 
@@ -133,8 +134,8 @@ class TrainEvalMixup(TensorRule):
 
     Keras itself tells layers to train, but for those that a script has frozen, so that TRAIN steps are evaluated only
     for models with a ``train_step`` of their own. The rule fires if a custom loop calls a model with such layers, but
-    without ``training=True``, at `patience` saved steps with a gradient tape; ``sagemaker-debug run`` records how the
-    loop calls it.
+    without ``training=True``, at `patience` saved steps with a gradient tape, or with ``training=True`` also where it
+    computes a loss of Keras without a tape. ``sagemaker-debug run`` records how the loop calls it.
 
     It also fires if a dropout call ignores the mode. Inputs and outputs of layers are compared with others of the same
     shape, at the first four EVAL steps, or at the first `patience` if that is more. The rule fires if a tensor has
@@ -170,8 +171,7 @@ class TrainEvalMixup(TensorRule):
         if not self.parameters["norm_regex"]:
             norm = norm.united_with(_outputs_of(program.layers, "BatchNorm"))
         self._by_name = self._dropout.united_with(norm).united_with(CALLS)
-        self._idle = _idle_layers(program)
-        self._of_loops = Selection(roles=[Role.LOSS_OF_LOOP] if self._idle else [])
+        self._of_loops = Selection(roles=[Role.LOSS_OF_LOOP] if _told_wrongly(program) else [])
         self.selection = self._by_name.united_with(LAYERS).united_with(self._of_loops)
         self._streaks = StreakCounter()
         self._has_dropped: set[str] = set()
@@ -207,11 +207,11 @@ class TrainEvalMixup(TensorRule):
         return is_set_so or self._is_told_by_keras
 
     def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
-        """Return the number of steps for which a custom loop has trained layers that it does not tell so."""
+        """Return the number of steps of a custom loop that tells layers the wrong mode."""
         if view.mode is not ModeKeys.TRAIN:
             return None
         length, patience = self._streaks.observe(name, holds=True), int(self.parameters["patience"])
-        text = f"{UNTOLD}, so {describe_tensors(self._idle)} work as in evaluation"
+        text = _told_wrongly(view.program)
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
 
     def _measure_other(self, view: StepView, name: str) -> Measurement | None:
@@ -257,7 +257,7 @@ class TrainEvalMixup(TensorRule):
         return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        if first.text.startswith(UNTOLD):
+        if first.text.startswith((UNTOLD, TOLD_ALWAYS)):
             return f"Layers are in the wrong mode: {first.text}."
         return (
             f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, "
@@ -265,10 +265,16 @@ class TrainEvalMixup(TensorRule):
         )
 
 
-def _idle_layers(program: ProgramRecord) -> list[str]:
-    """Return the layers that a custom loop in Keras does not tell to train, and that do something else if told."""
+def _told_wrongly(program: ProgramRecord) -> str:
+    """Return how a custom loop in Keras tells the wrong mode to layers with two modes; empty if it does not."""
     layers = program.layers if program.framework == "Keras" else ()
-    return [layer.name for layer in layers if layer.is_training is False and layer.type.startswith(IDLE_LAYERS)]
+    dual = [layer for layer in layers if layer.type.startswith(DUAL_LAYERS)]
+    idle = [layer.name for layer in dual if layer.is_training is False]
+    if idle:
+        return f"{UNTOLD}, so {describe_tensors(idle)} work as in evaluation"
+    if dual and program.validates_in_training:
+        return f"{TOLD_ALWAYS}, so {describe_tensors([layer.name for layer in dual])} work as in training"
+    return ""
 
 
 def _outputs_of(layers: Sequence[LayerRecord], kind: str) -> Selection:

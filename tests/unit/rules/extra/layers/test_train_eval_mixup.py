@@ -139,3 +139,23 @@ def test_layers_of_keras_may_be_frozen_where_keras_tells_them_to_train(
     steps = steps_of({"dropout/inputs": inputs, "dropout/outputs": inputs * mask} for mask in kept)
     trial = make_trial(steps, collections=KERAS_COLLECTIONS)
     assert bool(run_rule("TrainEvalMixup", trial)) == fires
+
+
+@pytest.mark.parametrize("kind", ["Dropout", "BatchNormalization", "Dense"])
+@pytest.mark.parametrize(
+    ("is_told", "validates_in_training", "found"),
+    [(True, False, ""), (True, True, "is called with training=True also"), (False, False, "without training=True")],
+)
+def test_a_custom_loop_tells_layers_with_two_modes_which_one(
+    run_rule, make_trial, monkeypatch, kind, is_told, validates_in_training, found
+):
+    """A loop has to tell them to train with a tape, and nowhere else."""
+    record = ProgramRecord(
+        framework="Keras",
+        layers=(LayerRecord(name="layer", type=kind, is_training=is_told),),
+        validates_in_training=validates_in_training,
+    )
+    monkeypatch.setattr(Trial, "program", record)
+    trial = make_trial({(TRAIN, step): {"loss": 1.0} for step in range(3)}, collections=KERAS_COLLECTIONS)
+    messages = [issue.message for issue in run_rule("TrainEvalMixup", trial)]
+    assert [found in message for message in messages] == [True] * (2 if found and kind != "Dense" else 0)
