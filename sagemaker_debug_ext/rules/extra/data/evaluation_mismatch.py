@@ -9,14 +9,20 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
 import numpy as np
-import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_weights import ClassCounts
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
-from sagemaker_debug_ext.rules.inference.series import TimeOrder
+from sagemaker_debug_ext.rules.inference.samples.series import TimeOrder
+from sagemaker_debug_ext.rules.inference.samples.spreads import (
+    Numbers,
+    Spread,
+    is_scaled_otherwise,
+    root_mean_square,
+    share_that_differs,
+    share_that_shifts,
+)
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
@@ -26,18 +32,10 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-Numbers = npt.NDArray[np.float64]
-
 MIN_SAMPLES: Final = 64
 MAX_FEATURES: Final = 4096
 FEW: Final = 0.1
 """Fraction of features that must differ."""
-TIMES: Final = 3
-"""Ratio of the deviations of nearly all features, all in the same way, that shows another scale."""
-NEARLY_ALL: Final = 0.95
-MOST: Final = 0.75
-SELDOM: Final = 0.5
-"""Fraction of the usual deviation of features below which a difference in deviation is ignored."""
 KINDS: Final = {ModeKeys.EVAL: "evaluation", ModeKeys.PREDICT: "predictions"}
 FEWEST_PREDICTED: Final = 4
 """Number of features below which scripts ask for predictions on a grid."""
@@ -71,111 +69,6 @@ MIN_ROUNDS: Final = 3
 MAX_DIFFERENCE: Final = 0.6
 """Largest difference of class shares; training with as many samples of a rare class as of a common one gives 0.5."""
 TAKES_NO_NOTICE: Final = f"is still within {STALE:.0%} of its value in the first round"
-
-
-@attrs.define
-class Spread:
-    """Mean and standard deviation of each feature, over all batches so far."""
-
-    count: int = 0
-    _center: Numbers | float = 0.0
-    _sums: list[Numbers | float] = attrs.field(factory=lambda: [0.0] * 4)
-    """Sums of the powers 1 to 4 of the distances from the mean of the first batch."""
-
-    def add(self, batch: Numbers) -> None:
-        """Add a batch."""
-        if not self.count:
-            self._center = batch.mean(axis=0)
-        self.count += len(batch)
-        apart = batch - self._center
-        power = apart
-        for index in range(4):
-            self._sums[index] = self._sums[index] + power.sum(axis=0)
-            power = power * apart
-
-    @property
-    def mean(self) -> Numbers:
-        """Mean of each feature."""
-        return np.asarray(self._center + self._sums[0] / self.count)
-
-    @property
-    def variance(self) -> Numbers:
-        """Variance of each feature."""
-        first, second = (np.asarray(total / self.count) for total in self._sums[:2])
-        return np.asarray(np.maximum(second - first**2, 0))
-
-    @property
-    def deviation(self) -> Numbers:
-        """Standard deviation of each feature."""
-        return np.sqrt(self.variance)
-
-    @property
-    def deviation_of_squares(self) -> Numbers:
-        """Standard deviation of the squares that make each variance: large if a few samples make most of it."""
-        first, second, third, fourth = (np.asarray(total / self.count) for total in self._sums)
-        central = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
-        return np.asarray(np.sqrt(np.maximum(central - self.variance**2, 0)))
-
-
-def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
-    """Return the fraction of features whose means differ by more than `limit` deviations, or deviations by 4 times.
-
-    All features differ if the deviations of nearly all are 3 times as large in the same one of both.
-
-    The means, and the variances, must also differ by three times their standard error. That of both variances follows
-    from the larger deviation of squares, because what is seldom may not be among the fewer samples at all.
-    """
-    larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
-    # a nearly constant feature, such as a pixel at the edge, may differ in a few samples by chance
-    usual = min(_size(one.deviation), _size(other.deviation))
-    is_wider = larger > 4 * smaller + SELDOM * usual + 1e-12
-    is_off = _has_shifted(one, other, limit) | (is_wider & _varies_otherwise(one, other))
-    return 1.0 if is_scaled_otherwise(one, other) else float(np.mean(is_off))
-
-
-def is_scaled_otherwise(one: Spread, other: Spread) -> bool:
-    """Return whether the deviations of nearly all features are 3 times as large in the same one of both.
-
-    Those of most must be so beyond the error, as one that a few samples make is not.
-    """
-    is_beyond_error = _varies_otherwise(one, other)
-    for wider, narrower in ((one, other), (other, one)):
-        is_wider = wider.deviation > TIMES * narrower.deviation
-        if float(np.mean(is_wider)) > NEARLY_ALL and float(np.mean(is_wider & is_beyond_error)) > MOST:
-            return True
-    return False
-
-
-def _varies_otherwise(one: Spread, other: Spread) -> npt.NDArray[np.bool_]:
-    """Return for each feature whether both variances differ by more than three times their standard error."""
-    of_squares = np.maximum(one.deviation_of_squares, other.deviation_of_squares)
-    is_beyond: npt.NDArray[np.bool_] = (
-        np.abs(one.variance - other.variance) > 3 * _standard_error(one, other) * of_squares
-    )
-    return is_beyond
-
-
-def share_that_shifts(one: Spread, other: Spread, limit: float) -> float:
-    """Return the fraction of features whose means differ by more than `limit` deviations, and beyond the error."""
-    return float(np.mean(_has_shifted(one, other, limit)))
-
-
-def _has_shifted(one: Spread, other: Spread, limit: float) -> npt.NDArray[np.bool_]:
-    pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
-    has_shifted: npt.NDArray[np.bool_] = (
-        np.abs(one.mean - other.mean) > (limit + 3 * _standard_error(one, other)) * pooled
-    )
-    return has_shifted
-
-
-def _standard_error(one: Spread, other: Spread) -> float:
-    """Return the standard error of a difference of means, in deviations."""
-    return math.sqrt(1 / one.count + 1 / other.count)
-
-
-def _size(values: Numbers) -> float:
-    """Return the root mean square."""
-    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def features(batch: Array) -> Numbers | None:
@@ -435,7 +328,7 @@ class EvaluationMismatch(BuiltinRule):
             if rows is None or training is None or training.count < MIN_SAMPLES or rows.shape[1] < FEWEST_FEATURES:
                 continue
             was_evaluated = True
-            sizes = _size(rows), math.hypot(_size(training.mean), _size(training.deviation))
+            sizes = root_mean_square(rows), training.root_mean_square
             # a batch of equal numbers is made up, to find out the shapes of a model
             if not np.ptp(rows) or max(sizes) <= LARGEST_SCALE * min(sizes):
                 continue

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.rules.inference.series import FEWEST_PAIRS, TimeOrder
+from sagemaker_debug_ext.rules.inference.samples.series import FEWEST_PAIRS, TimeOrder
 
 
 def windows(length, axis, number=40):
