@@ -48,7 +48,7 @@ FEWEST_FEATURES: Final = 16
 OF_SERIES: Final = 4
 """Factor for the largest difference of means where evaluation is the later part of a series, which may have a trend."""
 FEWEST_EVALUATED: Final = 8
-"""Number of different evaluation samples below which their loss says little."""
+"""Number of different evaluation samples below which they say little."""
 MAX_VISITS: Final = 2.7
 """Number of times training may have seen each sample for its loss to indicate performance on new data."""
 MATTERS: Final = 0.25
@@ -93,13 +93,13 @@ class EvaluationMismatch(BuiltinRule):
 
     Checks inputs of the model at all steps, and losses at TRAIN and EVAL steps. The rule fires if more than a tenth of
     the input features differ between training and evaluation, at the end of a round of evaluation, if 64 samples of
-    both were saved. A feature differs if its means are more than `max_shift` standard deviations apart, or if its
-    standard deviations differ by more than a factor of four, each beyond the error of sampling. A factor of three
-    suffices if nearly all features differ in the same way. Where evaluation samples are consecutive windows of a
-    series, which may have a trend, means have to be four times as far apart, and neither deviations nor losses are
-    compared. It fires as well if more than 60 % of the evaluation labels would have to be of another class for classes
-    to have the shares that they have in training. Labels that come one for each sample are compared, of at most 20
-    classes, if there are 64 of both, and ten for each class.
+    both were saved, of at least eight different ones. A feature differs if its means are more than `max_shift` standard
+    deviations apart, or if its standard deviations differ by more than a factor of four, each beyond the error of
+    sampling. A factor of three suffices if nearly all features differ in the same way. Where evaluation samples are
+    consecutive windows of a series, which may have a trend, means have to be four times as far apart, and neither
+    deviations nor losses are compared. It fires as well if more than 60 % of the evaluation labels would have to be of
+    another class for classes to have the shares that they have in training. Labels that come one for each sample are
+    compared, of at most 20 classes, if there are 64 of both, and ten for each class.
 
     The inputs of a single sample are enough if their root mean square is 20 times as large or as small as in training.
     Those of predictions are compared as well, as those of a picture that is not scaled as the training pictures were.
@@ -346,7 +346,7 @@ class EvaluationMismatch(BuiltinRule):
             training = self._spreads.get((name, ModeKeys.TRAIN, width))
             if name not in names or mode is not view.mode or training is None:
                 continue
-            if min(training.count, other.count) < MIN_SAMPLES:
+            if min(training.count, other.count) < MIN_SAMPLES or (mode is ModeKeys.EVAL and self._has_few_samples()):
                 continue
             was_evaluated = True
             share = self._share_off(training, other, mode)
@@ -358,6 +358,10 @@ class EvaluationMismatch(BuiltinRule):
                 )
                 return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
         return [] if was_evaluated else None
+
+    def _has_few_samples(self) -> bool:
+        """Return whether rounds of evaluation repeat a few samples; False if samples are too small to be told apart."""
+        return 0 < len(self._known_of_evaluation) < FEWEST_EVALUATED
 
     def _share_off(self, training: Spread, other: Spread, mode: ModeKeys) -> float:
         """Return the share of features that differ more than they may."""

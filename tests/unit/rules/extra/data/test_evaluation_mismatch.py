@@ -343,3 +343,13 @@ def test_predictions_of_a_later_part_of_a_series_may_vary_less(run_rule, is_in_o
     steps = {(TRAIN, step): {"Net_input_0": windows[step * 30 : step * 30 + 30]} for step in range(10)}
     steps[PREDICT, 0] = {"Net_input_0": predicted if is_in_order else rng.permutation(predicted)}
     assert bool(run_rule("EvaluationMismatch", steps)) == (not is_in_order)
+
+
+@pytest.mark.parametrize(("num_samples", "fires"), [(7, False), (8, True)])
+def test_a_few_samples_that_are_evaluated_again_and_again_have_no_spread(run_rule, num_samples, fires):
+    """A validation of a single sample, after each of a hundred epochs, is no set of a hundred samples."""
+    rng = np.random.default_rng(0)
+    steps = {(TRAIN, step): {"Net_input_0": rng.normal(size=(32, 6))} for step in range(10)}
+    evaluated = 3 + rng.normal(size=(num_samples, 6))
+    steps |= {(EVAL, step): {"Net_input_0": evaluated} for step in range(20)}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
