@@ -27,8 +27,6 @@ VERY_FEW: Final = 30
 """Number of training steps up to which nearly any training is too short."""
 HARDLY_FALLEN: Final = "The loss has hardly fallen"
 """Message part on training that gets nowhere."""
-STILL_FALLING: Final = "The loss was still falling, but slowly"
-"""Message part on training that is too slow, or too short."""
 OF_CLASSES: Final = "These whole numbers may be those of classes"
 """Message part on classes that are learnt as quantities."""
 NAMED: Final = 0.8
@@ -39,8 +37,6 @@ LEAST_AHEAD: Final = 0.1
 """Share of the targets by which the neighbours must be ahead."""
 FALLEN: Final = 0.9
 """Ratio of a loss to an earlier one below which it has fallen."""
-FAST: Final = 0.85
-"""Ratio of a loss in the last fifth of training to that in the fifth before, below which the model learns fast."""
 
 
 class Underfit(BuiltinRule):
@@ -52,10 +48,10 @@ class Underfit(BuiltinRule):
     variance of the targets that predictions explain; for classes, it is that of their indicators. The rule fires if the
     share of the model is below `max_explained`, and what it leaves unexplained is at least `factor` times what the best
     simple model leaves. The predictions of evaluation count if they are better, because dropout makes those of training
-    worse. A model whose loss still falls fast, by 15 % over the last two fifths of training, is none that underfits.
-    Training that has ended after at most 30 steps needs more of them, however fast the loss was falling, so that half
-    of `factor` suffices. The message tells whether most samples of the latest batch get the same prediction to the bit,
-    but not all of them, and how the loss has fallen.
+    worse. A model whose loss still falls, by a tenth from the third or fourth fifth of training to the last, is on its
+    way. Training that has ended after at most 30 steps needs more of them, however fast the loss was falling, so that
+    half of `factor` suffices. The message tells whether most samples of the latest batch get the same prediction to the
+    bit, but not all of them, and whether the loss has hardly fallen.
 
     Whole numbers may be those of classes, which have no order. If the targets are three to twenty of them, the rule
     also fires if the nearest neighbours name at least 80 % of them by vote, and a third as many wrongly as the model's
@@ -82,9 +78,9 @@ class Underfit(BuiltinRule):
     spec_name = "Underfit"
     begins_anew = True
     advice = (
-        "If the loss is still falling, train for longer or raise the learning rate. Otherwise look for a layer that "
-        "loses what the inputs tell, such as one with too few units, and for a loss that does not suit the targets. "
-        "Classes need one output each, a softmax and a cross entropy."
+        "If training was short or the loss has hardly fallen, train for longer or raise the learning rate. Otherwise "
+        "look for a layer that loses what the inputs tell, such as one with too few units, and for a loss that does "
+        "not suit the targets. Classes need one output each, a softmax and a cross entropy."
     )
 
     def configure(self) -> None:
@@ -141,7 +137,7 @@ class Underfit(BuiltinRule):
         if own is None or not has_time or self._adversarial.has(name):
             return None
         course = _means_of_fifths(self._losses[name])
-        if not is_over and course[-1] < FAST * course[-2]:
+        if not is_over and course[-1] < FALLEN * max(course[2:4]):
             return None
         return self._compare_classes(view, name) or self._compare_fits(view, name, own, course, is_over=is_over)
 
@@ -170,15 +166,12 @@ class Underfit(BuiltinRule):
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
             f"{name!r} (at least {limit:.0%} expected), and those of {fits[0].name} {fits[0].explained:.1%}."
         )
-        first, *_, middle, _, last = course
         if is_over:
             text = f"{text} {ENDED_EARLY} {(view.mode_step or 0) + 1} steps."
         elif self._trained.share_of_ties(name) > MOST:
             text = f"{text} {TIED}, as where units answer to few of them."
-        elif last > FALLEN * first:
+        elif course[-1] > FALLEN * course[0]:
             text = f"{text} {HARDLY_FALLEN}."
-        elif last < FALLEN * middle:
-            text = f"{text} {STILL_FALLING}."
         return self.found(view, text, tensors=[name], value=own, threshold=limit)
 
     def _explained(self, name: str) -> float | None:
