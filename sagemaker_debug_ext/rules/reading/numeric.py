@@ -52,6 +52,11 @@ def norm(value: Array) -> float:
     return math.sqrt(np.einsum("i,i->", flat, flat, dtype=np.float64, casting="unsafe"))
 
 
+def root_mean_square(value: Array) -> float:
+    """Return the root mean square over all elements; `value` must have some."""
+    return norm(value) / math.sqrt(value.size)
+
+
 def as_scalar(value: Array | None) -> float | None:
     """Return the number that a tensor of exactly one element holds; None for any other tensor."""
     if value is None or value.size != 1 or value.dtype.kind == "c":

@@ -19,13 +19,12 @@ from sagemaker_debug_ext.rules.inference.samples.spreads import (
     Numbers,
     Spread,
     is_scaled_otherwise,
-    root_mean_square,
     share_that_differs,
     share_that_shifts,
 )
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, to_float64
+from sagemaker_debug_ext.rules.reading.numeric import Array, holds_quantities, root_mean_square, to_float64
 from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView

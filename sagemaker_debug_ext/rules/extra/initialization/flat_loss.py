@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +10,7 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS, observed_losses
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, gradient_in, is_training, loss_at, loss_reduction_size
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.numeric import Array, norm
+from sagemaker_debug_ext.rules.reading.numeric import norm, root_mean_square
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -46,12 +45,8 @@ def elasticity(view: StepView, loss: float) -> float | None:
 def _is_mostly_of_targets(view: StepView) -> bool:
     """Return whether a regression aims at numbers that are far larger than the predictions of a new model."""
     losses = [loss for loss in observed_losses(view) if loss.is_regression_loss]
-    sizes = [(_root_mean_square(loss.targets), _root_mean_square(loss.scores)) for loss in losses]
+    sizes = [(root_mean_square(loss.targets), root_mean_square(loss.scores)) for loss in losses]
     return any(targets > max(LARGE, FAR_LARGER * scores) for targets, scores in sizes)
-
-
-def _root_mean_square(values: Array) -> float:
-    return norm(values) / math.sqrt(values.size)
 
 
 class FlatLoss(TensorRule):

@@ -9,6 +9,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext.rules.reading.numeric import root_mean_square
+
 Numbers = npt.NDArray[np.float64]
 
 TIMES: Final = 3
@@ -122,8 +124,3 @@ def _has_shifted(one: Spread, other: Spread, limit: float) -> npt.NDArray[np.boo
 def _standard_error(one: Spread, other: Spread) -> float:
     """Return the standard error of a difference of means, in deviations."""
     return math.sqrt(1 / one.count + 1 / other.count)
-
-
-def root_mean_square(values: Numbers) -> float:
-    """Return the root mean square."""
-    return float(np.sqrt(np.mean(np.square(values))))
