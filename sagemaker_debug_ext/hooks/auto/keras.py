@@ -3,8 +3,8 @@
 `install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch`, `test_on_batch`
 and `predict_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that
 the script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a
-graph that gives out tensors of layers may round differently; `keras_loops` records model and loss, and in eager code
-the inputs and outputs of the model.
+graph that gives out tensors of layers may round differently; `keras_loops` records model, loss, inputs and labels, and
+in eager code the outputs of the model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import keras
@@ -133,6 +133,11 @@ class _Joiner:
         """Return the hook, if there is one yet, while neither a tape is open nor a method of a model runs."""
         return self._hook if self.hook_of_any() is None else None
 
+    def save_arguments(self, batch: Mapping[str, Any]) -> None:
+        """Save what a traced loop has called a model and its loss with."""
+        if self._hook is not None:
+            self._hook.save_loop_batch(batch)
+
     def _find_hook(self, callbacks: Any) -> KerasHook | None:
         if os.getpid() != self._pid or any(isinstance(item, BaseHook) for item in keras.tree.flatten(callbacks or [])):
             return None
@@ -171,7 +176,11 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         import tensorflow as tf  # noqa: PLC0415 - the back end in use
 
         tf.GradientTape.__init__ = joiner.wrap_tapes(tf.GradientTape.__init__)
+        from sagemaker_debug_ext.hooks.auto import keras_arguments  # noqa: PLC0415 - imports TensorFlow
+
+        arguments = keras_arguments.TracedArguments(joiner.save_arguments, tf.executing_eagerly)
         watcher = keras_loops.LoopWatcher(
-            joiner.hook_of_loop, joiner.hook_of_any, joiner.hook_apart, tf.executing_eagerly
+            joiner.hook_of_loop, joiner.hook_of_any, joiner.hook_apart, tf.executing_eagerly, arguments
         )
         keras_loops.install(watcher, tf)
+        keras_arguments.install(arguments)

@@ -11,7 +11,7 @@ import inspect
 import logging
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import keras
@@ -19,6 +19,9 @@ import keras
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
 from sagemaker_debug_ext.hooks.program.keras import LoopCall, LoopLoss
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.hooks.auto.keras_arguments import TracedArguments
 
 LOG = logging.getLogger(__name__)
 
@@ -52,11 +55,15 @@ class _LastCall:
 class LoopWatcher:
     """Notes calls of models and losses in the loops of a script.
 
+    The inputs and outputs of the last outermost model that a tape has seen are saved; once a loss has compared its
+    outputs with labels, these are saved as well, and the step keeps this batch.
+
     Args:
         find_hook: Returns the hook if a tape of the script is open.
         find_any: Returns the hook if a tape of the script is open or `fit` runs.
         find_apart: Returns the hook if neither is the case, and the script has opened a tape or run `fit` before.
         is_eager: Returns whether operations run at once, so that nothing is added to a graph.
+        arguments: Tells the values of what a function that is traced calls a model and a loss with.
     """
 
     def __init__(
@@ -65,20 +72,20 @@ class LoopWatcher:
         find_any: Callable[[], KerasHook | None],
         find_apart: Callable[[], KerasHook | None],
         is_eager: Callable[[], bool],
+        arguments: TracedArguments,
     ) -> None:
         self._find_hook = find_hook
         self._find_any = find_any
         self._find_apart = find_apart
         self._is_eager = is_eager
+        self._arguments = arguments
+        self._labelled: weakref.ref[Any] | None = None
         self._last: _LastCall | None = None
         self._num_losses = 0
         self._num_models = 0
 
     def wrap_model(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of the call of a model that notes whether the outermost model is told to train.
-
-        In eager code, the wrapper has the inputs and outputs of that model saved.
-        """
+        """Return a wrapper of the call of a model that notes whether the outermost model is told to train."""
 
         @functools.wraps(call)
         def called(model: Any, *args: Any, **kwargs: Any) -> Any:
@@ -95,8 +102,8 @@ class LoopWatcher:
                 self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs), is_apart)
                 hook = self._find_hook()
                 if hook is not None:
-                    if args and self._is_eager():
-                        hook.save_tape_logs(args[0], outputs)
+                    if args and not self._has_labels(hook):
+                        self._save_call(hook, args[0], outputs)
                     hook.note_loop(model, LoopCall(self._last.trains, None))
             return outputs
 
@@ -107,7 +114,7 @@ class LoopWatcher:
 
         @functools.wraps(call)
         def called(loss: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
-            self._note_loss(y_pred, LoopLoss.of_keras, loss)
+            self._note_loss(y_true, y_pred, LoopLoss.of_keras, loss)
             self._num_losses += 1
             try:
                 return call(loss, y_true, y_pred, *args, **kwargs)
@@ -122,8 +129,11 @@ class LoopWatcher:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             if not self._num_losses:
-                logits = kwargs.get("logits", args[1] if len(args) > 1 else None)
-                self._note_loss(logits, LoopLoss, name)
+                labels, logits = (
+                    kwargs.get(parameter, args[place] if len(args) > place else None)
+                    for place, parameter in enumerate(("labels", "logits"))
+                )
+                self._note_loss(labels, logits, LoopLoss, name)
             return function(*args, **kwargs)
 
         return called
@@ -144,15 +154,38 @@ class LoopWatcher:
 
     def _note_difference(self, answers: Any, targets: Any, difference: Any) -> None:
         hook, model = self._find_any(), self._last.model() if self._last is not None else None
+        open_hook = self._find_hook()
+        if open_hook is not None and not self._is_eager() and _lengths(targets)[:1] == _lengths(answers)[:1] != ():
+            self._save_labels(open_hook, targets)
         if hook is not None and model is not None and _is_column(answers) and _is_vector(targets):
             hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
 
-    def _note_loss(self, predictions: Any, make: Callable[[Any], LoopLoss], of: Any) -> None:
+    def _save_call(self, hook: KerasHook, inputs: Any, outputs: Any) -> None:
+        if self._is_eager():
+            hook.save_tape_logs(inputs, outputs)
+        else:
+            self._arguments.note("inputs", inputs)
+
+    def _save_labels(self, hook: KerasHook, labels: Any) -> None:
+        if self._has_labels(hook):
+            return
+        if self._is_eager():
+            hook.save_loop_batch({"labels": labels})
+        elif not self._arguments.note("labels", labels):
+            return
+        self._labelled = weakref.ref(hook.taped_step)
+
+    def _has_labels(self, hook: KerasHook) -> bool:
+        """Return whether the labels of the open step have been seen."""
+        return self._labelled is not None and self._labelled() is hook.taped_step
+
+    def _note_loss(self, labels: Any, predictions: Any, make: Callable[[Any], LoopLoss], of: Any) -> None:
         last = self._last
         if last is None or last.output is None or last.output() is not predictions:
             return
         hook, apart, model = self._find_hook(), self._find_apart() if last.is_apart else None, last.model()
         if hook is not None and model is not None:
+            self._save_labels(hook, labels)
             hook.note_loop(model, LoopCall(last.trains, make(of)))
         elif apart is not None and model is not None and last.trains:
             apart.note_validation(model)

@@ -40,6 +40,11 @@ class CustomLoopHook(TensorHook):
         """Whether a captured tape is open."""
         return self._tapes is not None and self._tapes.is_open
 
+    @property
+    def taped_step(self) -> object | None:
+        """The step of the captured tape that is open, or that was the last one; None outside its graph."""
+        return self._tapes.current_step if self._tapes is not None else None
+
     @script_call
     def register_model(self, model: Any) -> None:
         """Capture inputs and outputs of a model and of its layers in custom loops with `wrap_tape`.
@@ -169,6 +174,20 @@ class CustomLoopHook(TensorHook):
     def save_tape_logs(self, model_inputs: Any = None, outputs: Any = None) -> None:
         """Save the inputs of a model as ``inputs`` and its outputs as ``predictions``, with the open step."""
         self._tape_hook("save_tape_logs").offer_batch(model_inputs, outputs)
+
+    @fail_safe
+    def save_loop_batch(self, batch: Mapping[str, Any]) -> None:
+        """Save inputs and labels that a custom loop has in eager code, with the step that is open.
+
+        Args:
+            batch: "inputs" or "labels" → the values, as tensors or arrays.
+        """
+        if self._steps.open is None or not self._lifecycle.is_active():
+            return
+        for name, value in batch.items():
+            with skip_value(name, functools.partial(LOG.warning, "tensor %r is not saved: %s")):
+                collection = CollectionKeys.INPUTS if name == "inputs" else CollectionKeys.OUTPUTS
+                self._offer_as(name, value if is_tensor(value) else to_array(value), collection)
 
     @script_call
     def save_smdebug_logs(self, logs: Mapping[str, Any] | None) -> None:

@@ -105,8 +105,15 @@ class TapeCapture:
     @property
     def is_open(self) -> bool:
         """Whether a tape is open."""
-        step = self._current_step()
+        step = self.current_step
         return step is not None and step.num_open > 0
+
+    @property
+    def current_step(self) -> _TapedStep | None:
+        """The step that was begun last in the graph that is being built, or in eager code."""
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        step = self._steps.get(None if graph is None else id(graph))
+        return step if step is not None and step.graph is graph else None
 
     # --- calls of the hook --------------------------------------------------------------------------------------------
 
@@ -158,17 +165,17 @@ class TapeCapture:
         def call(tensor: Any) -> None:
             self._hook.guard(function, tensor)
 
-        self._add_to_graph(self._current_step(), lambda: tf.py_function(call, [tf.stop_gradient(value)], []))
+        self._add_to_graph(self.current_step, lambda: tf.py_function(call, [tf.stop_gradient(value)], []))
 
     def offer_gradients(self, gradients: Iterable[Any], variables: Iterable[Any]) -> None:
         """Save gradients with the open step."""
-        step = self._current_step()
+        step = self.current_step
         if step is not None:
             self._hook.guard(self._submit_step, step, self._name_gradients(gradients, variables))
 
     def offer_batch(self, inputs: Any, outputs: Any) -> None:
         """Save the inputs and outputs of a model with the open step."""
-        step = self._current_step()
+        step = self.current_step
         if step is not None:
             self._hook.guard(self._hand_over_batch, step, inputs, outputs)
 
@@ -242,7 +249,7 @@ class TapeCapture:
         self._submit_step(step, found)
 
     def _on_apply(self, optimizer: Any) -> None:
-        step = self._current_step()
+        step = self.current_step
         if step is None or _is_other_replica():
             return
         hook = self._hook
@@ -267,11 +274,6 @@ class TapeCapture:
 
         replica = _replica()
         return tf.cond(tf.equal(replica, 0), begin, lambda: False) if tf.is_tensor(replica) else begin()
-
-    def _current_step(self) -> _TapedStep | None:
-        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-        step = self._steps.get(None if graph is None else id(graph))
-        return step if step is not None and step.graph is graph else None
 
     def _name_gradients(self, gradients: Iterable[Any], variables: Iterable[Any]) -> dict[str, Any]:
         path_of = self._hook.path_of

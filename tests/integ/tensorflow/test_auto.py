@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
@@ -182,6 +183,132 @@ def test_run_when_an_eager_loop_calls_its_model_then_inputs_and_outputs_are_save
     assert trial.tensor_names(collection="outputs") == ["predictions"]
     assert [trial.tensor("inputs").value(step).shape for step in trial.steps()] == [(8, 4)] * 3
     assert [trial.tensor("predictions").value(step).shape for step in trial.steps()] == [(8, 3)] * 3
+
+
+TRACED = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(3)
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(8, "relu"), tf.keras.layers.Dense(3)])
+optimizer = tf.keras.optimizers.SGD(0.1)
+loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+x, y = tf.random.normal((24, 4)).numpy(), np.arange(24) % 3
+whole_x, whole_y = tf.constant(np.repeat(x, 40, 0)), tf.constant(np.repeat(y, 40, 0))
+kind = sys.argv[1]
+
+def learn(inputs, labels):
+    with tf.GradientTape() as tape:
+        answers = model(inputs, training=True)
+        if kind == "difference":
+            loss = tf.reduce_mean((answers - tf.one_hot(labels, 3)) ** 2)
+        elif kind == "functional":
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=answers))
+        else:
+            loss = loss_of(labels, answers)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+class Trainer:
+    @tf.function
+    def train(self, rate, batch, *, training=True):
+        optimizer.learning_rate.assign(rate)
+        return learn(tf.cast(batch["x"], tf.float32), batch["y"])
+
+@tf.function
+def outer(inputs, labels):
+    return tf.function(learn)(inputs, labels)
+
+@tf.function
+def epoch(data):
+    loss = 0.0
+    for inputs, labels in data:
+        loss = learn(inputs, labels)
+    return loss
+
+losses = []
+for start in (0, 8, 16):
+    part = slice(start, start + 8)
+    if kind == "method":
+        losses.append(Trainer().train(batch={"y": y[part], "x": x[part].astype(np.float64)}, rate=np.float32(0.1)))
+    elif kind == "fixed":
+        losses.append(tf.function(lambda: learn(whole_x, whole_y))())
+    elif kind == "nested":
+        losses.append(outer(x[part], y[part]))
+    elif kind == "epoch":
+        losses.append(epoch(tf.data.Dataset.from_tensor_slices((x[part], y[part])).batch(8)))
+    else:
+        traced = tf.function(learn) if start == 0 else traced
+        losses.append(traced(x[part], labels=y[part]))
+print([float(loss).hex() for loss in losses], model.get_weights()[0].tobytes().hex())
+np.savez(sys.argv[2], x=x, y=y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        pytest.param("function", {"inputs", "labels"}, id="arguments of a function, one by name"),
+        pytest.param("functional", {"inputs", "labels"}, id="a loss that is a function"),
+        pytest.param("difference", {"inputs"}, id="labels that are computed"),
+        pytest.param("method", {"inputs", "labels"}, id="a method, a mapping, a cast, numbers"),
+        pytest.param("fixed", {"inputs", "labels"}, id="no arguments, but the same tensors each time"),
+        pytest.param("nested", set(), id="a function in a function"),
+        pytest.param("epoch", set(), id="a loop over batches"),
+    ],
+)
+def test_run_when_a_loop_is_traced_then_saves_what_its_function_gets(kind, found, script, configured, tmp_path):
+    """The values of inputs and labels at each step, where they can be told without a change to the graph."""
+    write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs", "losses"])
+    script.write_text(TRACED)
+    alone, captured = (run(script, kind, str(tmp_path / "data.npz")) for run in (run_python, run_captured))
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+    trial = create_trial(str(configured))
+    assert set(trial.tensor_names()) == {"loss", *found}
+    assert trial.steps() == [0, 1, 2]
+    data = np.load(tmp_path / "data.npz")
+    for name, values in (("inputs", data["x"]), ("labels", data["y"])):
+        for step in trial.steps() if name in found else ():
+            whole = np.repeat(values, 40, 0) if kind == "fixed" else values[8 * step : 8 * step + 8]
+            np.testing.assert_array_equal(trial.tensor(name).value(step), whole)
+
+
+TWO_CALLS = """
+import sys
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(3)
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+loss_of = tf.keras.losses.BinaryCrossentropy(from_logits=True)
+
+def learn(real, fake):
+    with tf.GradientTape() as tape:
+        loss = loss_of(tf.ones((8, 1)), model(real)) if "first" in sys.argv else 0.0
+        answers = model(fake)
+        if "second" in sys.argv:
+            loss += loss_of(tf.zeros((8, 1)), answers)
+        loss += 0.1 * tf.reduce_mean(model(real + fake) ** 2)
+    return tape.gradient(loss, model.trainable_variables)
+
+for _ in range(3):
+    learn(tf.ones((8, 4)), tf.zeros((8, 4)))
+"""
+
+
+@pytest.mark.parametrize(("compared", "label", "value"), [("first", 1, 1), ("second", 0, 0), ("none", None, 1)])
+def test_run_when_an_eager_loop_calls_a_model_often_then_labels_are_those_of_its_inputs(
+    compared, label, value, script, configured, tmp_path
+):
+    """The batch of the first loss of Keras; without one, the inputs of the last call."""
+    write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs"])
+    script.write_text(TWO_CALLS)
+    assert run_captured(script, compared).returncode == 0
+    trial = create_trial(str(configured))
+    assert trial.has_tensor("labels") == (label is not None)
+    for step in range(3):
+        assert np.all(trial.tensor("inputs").value(step) == value)
+        assert label is None or np.all(trial.tensor("labels").value(step) == label)
 
 
 FAULTY_LOOP = """
