@@ -378,10 +378,12 @@ class LossInputMismatch(TensorRule):
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
-        """Return the problem that the record shows of a loss whose predictions and targets were not saved."""
-        if naming_scheme_of(view.trial).targets_of(_PREDICTIONS) in view.tensor_names:
+        """Return the problem that the record shows of a loss whose predictions were not saved."""
+        targets = naming_scheme_of(view.trial).targets_of(_PREDICTIONS)
+        if {_PREDICTIONS, targets} <= set(view.tensor_names):
             return None
-        output = output_of(view.program, _PREDICTIONS, np.empty(0))
+        labels = view.value(targets) if targets in view.tensor_names else None
+        output = output_of(view.program, _PREDICTIONS, np.empty(0) if labels is None else labels)
         if output is not None:
             problem = problem_of_pairing(output)
         else:  # of a model with outputs, `_problem_of_output` tells it
