@@ -17,7 +17,7 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow, read, snapshot, view
 from sagemaker_debug_ext.hooks.keras.collections import Collection
-from sagemaker_debug_ext.hooks.keras.names import NamedVariable, is_bias, layers_of, variable_path, variables_of
+from sagemaker_debug_ext.hooks.keras.names import NamedVariable, PathNumbers, is_bias, layers_of, variables_of
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
 from sagemaker_debug_ext.hooks.statistics.summaries import compute_statistics
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
@@ -65,6 +65,7 @@ class TensorHook(BaseHook):
         self._batch = -1
         self._variables: list[NamedVariable] | None = None
         self._paths: dict[int, str] = {}
+        self._path_numbers = PathNumbers()
         self._wanted: dict[tuple[str, str], bool] = {}
         self._all_due: StepPlan | None = None
         super().__init__(*args, **kwargs)
@@ -139,7 +140,7 @@ class TensorHook(BaseHook):
         if id(variable) not in self._paths:
             for model in {id(model): model for model in (self._model, *self._registered) if model is not None}.values():
                 self._paths.update({id(item.variable): item.path for item in variables_of(without_wrapper(model))})
-        return self._paths.get(id(variable)) or variable_path(variable)
+        return self._paths.get(id(variable)) or self._path_numbers.path_of(variable)
 
     def _forget_names(self) -> None:
         self._variables = None

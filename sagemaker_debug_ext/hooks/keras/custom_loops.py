@@ -16,7 +16,6 @@ from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_call, script_q
 from sagemaker_debug_ext.hooks.keras.backend import backend_name, do_not_convert, is_tensor, is_tensorflow
 from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
 from sagemaker_debug_ext.hooks.keras.collections import Collection
-from sagemaker_debug_ext.hooks.keras.names import variable_path
 from sagemaker_debug_ext.store.format.messages import to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -167,7 +166,7 @@ class CustomLoopHook(TensorHook):
     @script_call
     def set_optimizer_variables(self, optimizer_variables: Iterable[Any]) -> None:
         """Save variables with the open step, as members of collection ``optimizer_variables``."""
-        self._offer_variables((f"{variable_path(variable)}:0", variable) for variable in optimizer_variables)
+        self._offer_variables((f"{self._path_of(variable)}:0", variable) for variable in optimizer_variables)
 
     @do_not_convert
     @script_call

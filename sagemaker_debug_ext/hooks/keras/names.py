@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +42,25 @@ def variable_path(variable: Any) -> str:
     """Return the name of a variable without an automatic model name."""
     path = variable.path if isinstance(variable, VARIABLE) else variable.name.partition(":")[0]
     return _AUTOMATIC.sub("", path)
+
+
+class PathNumbers:
+    """Numbers variables of the script itself that share a name, as all do that it gives none."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[weakref.ref[Any]]] = {}
+
+    def path_of(self, variable: Any) -> str:
+        """Return the name of a variable; that of a second one of the same name ends in ``_1``."""
+        path = variable_path(variable)
+        if isinstance(variable, VARIABLE):
+            return path
+        known = self._known.setdefault(path, [])
+        number = next((number for number, other in enumerate(known) if other() is variable), None)
+        if number is None:
+            number = next((number for number, other in enumerate(known) if other() is None), len(known))
+            known[number : number + 1] = [weakref.ref(variable)]
+        return f"{path}_{number}" if number else path
 
 
 def layers_of(model: Any) -> list[tuple[str, Any]]:

@@ -17,8 +17,8 @@ import attrs
 import tensorflow as tf
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
-from sagemaker_debug_ext.hooks.keras.backend import do_not_convert, is_variable, read
-from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values
+from sagemaker_debug_ext.hooks.keras.backend import VARIABLE, do_not_convert, is_variable, read
+from sagemaker_debug_ext.hooks.keras.names import is_bias, layers_of, optimizer_values, variable_path
 from sagemaker_debug_ext.hooks.keras.recording import INPUTS, PREDICTIONS, CallNames, Recording, Wants, tap_call
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -244,7 +244,7 @@ class TapeCapture:
         known |= {id(variable): variable for model in self._models for variable in model.trainable_variables}
         for variable in known.values():
             name = f"weights/{self._hook.path_of(variable)}:0"
-            if self._hook.wants(name, CollectionKeys.ALL):
+            if self._hook.wants(name, _collection_of(variable)):
                 found[name] = read(variable)
         self._submit_step(step, found)
 
@@ -397,6 +397,13 @@ def _replica() -> Any:
     if context is None:
         return None
     return context.replica_id_in_sync_group if context.num_replicas_in_sync > 1 else 0
+
+
+def _collection_of(variable: Any) -> str:
+    """Return the collection of a variable of a loop; the patterns of collections know those of layers."""
+    if isinstance(variable, VARIABLE):
+        return CollectionKeys.ALL
+    return CollectionKeys.BIASES if is_bias(variable_path(variable)) else CollectionKeys.WEIGHTS
 
 
 def _is_whole(variable: Any) -> bool:

@@ -161,6 +161,31 @@ def test_tape_when_variables_are_plain_then_have_their_names(make_hook, open_tri
     assert trial.tensor("loss").value(0).tolist() == [5.0]
 
 
+@pytest.mark.parametrize("trace", [lambda function: function, tf.function], ids=["eager", "traced"])
+def test_tape_when_variables_have_no_names_then_each_has_a_number(trace, make_hook, open_trial):
+    """TensorFlow calls all of them ``Variable``; a number is free again when its variable is gone."""
+    hook = make_hook(include_collections=["gradients"])
+    variables = [tf.Variable([1.0 + number, 2.0]) for number in range(3)]
+
+    @trace
+    def learn():
+        with hook.wrap_tape(tf.GradientTape()) as tape:
+            loss = tf.add_n([tf.reduce_sum(variable * variable) for variable in variables])
+        return tape.gradient(loss, variables)
+
+    for _ in range(2):
+        learn()
+    if trace is not tf.function:
+        variables[1] = tf.Variable([9.0, 9.0])
+        learn()
+    trial = open_trial(hook)
+    names = ["VariableGrad", "Variable_1Grad", "Variable_2Grad"]
+    assert set(trial.tensor_names()) == {f"gradients/{name}" for name in names} | {"loss"}
+    for step in trial.steps():
+        firsts = [trial.tensor(f"gradients/{name}").value(step)[0] for name in names]
+        assert firsts == [2.0, 18.0 if step == 2 else 4.0, 6.0]
+
+
 def test_tape_when_model_has_replicas_then_first_one_is_captured(build, data, make_hook, open_trial):
     """A step that runs on two replicas is one step."""
     hook = make_hook(include_collections=["gradients", "losses"])
