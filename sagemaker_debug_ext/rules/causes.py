@@ -40,6 +40,7 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     HAS_GRADIENT,
     NO_GRADIENT,
     NOTHING_BEFORE,
+    ZERO_LOSS,
 )
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
 from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
@@ -119,6 +120,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LossDirection", "loss or output"),
     Sign("FrozenParameters", "architecture", text=NOTHING_BEFORE),
     Sign("FrozenParameters", "loss or output", text=ALL_ZERO),
+    Sign("FrozenParameters", "loss or output", text=ZERO_LOSS),
     Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=HAS_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=CUT_OFF),

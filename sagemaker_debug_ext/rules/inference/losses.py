@@ -142,11 +142,14 @@ class LossObservation:
     def residual_variance(self) -> float | None:
         """Residual variance of the targets after a linear fit to the scores; None for too few values.
 
-        Of several targets for each sample, each has an offset of its own.
+        Logits count as the probabilities that they stand for. Of several targets for each sample, each has an offset of
+        its own.
         """
         if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS or len(self.targets) < 2:
             return None
         scores, targets = columns_of(to_float64(self.scores)), columns_of(to_float64(self.targets))
+        if self.expects_logits:
+            scores = np.exp(-np.logaddexp(0, -scores))
         scores, targets = (values - values.mean(axis=0) for values in (scores, targets))
         num_fitted = targets[0].size + 1
         scores, targets = scores.reshape(-1), targets.reshape(-1)

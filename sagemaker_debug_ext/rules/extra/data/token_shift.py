@@ -59,7 +59,8 @@ class TokenShift(FirstStepsRule):
     """A model of sequences is trained to predict another token than the next one, or sees the next one.
 
     Compares the targets of classification losses with the tokens that the model reads, at the first TRAIN steps (or
-    steps without a mode). Tokens are whole numbers of shape (samples, places). The rule fires if nearly all targets are
+    steps without a mode). Tokens are whole numbers of shape (samples, places) or (places, samples). The rule fires if
+    nearly all targets are
 
     - the tokens two or three places later, as when the script shifts labels that the model shifts itself;
     - the tokens at the same places, while an `nn.MultiheadAttention` gets a causal mask: the model is to go on with a
@@ -106,19 +107,27 @@ def _problems(
     view: StepView, sequences: Mapping[str, Array], targets: Mapping[str, Array]
 ) -> Iterator[tuple[str, str]]:
     for source, tokens in sequences.items():
-        distances = {name: distance_of_targets(tokens, value) for name, value in targets.items()}
-        predicts_next = 1 in distances.values()
-        for name, distance in distances.items():
+        found = {name: _find_distance(tokens, value) for name, value in targets.items()}
+        predicts_next = any(distance == 1 for distance, _ in found.values())
+        for name, (distance, length) in found.items():
             if not predicts_next and distance is not None and distance > 1:
                 yield name, f"The targets {name!r} are the tokens {distance} {LATER} in {source!r}, not the next."
-            if distance == 0 and not predicts_next and (layer := _causal_attention(view, tokens.shape[1])):
+            if distance == 0 and not predicts_next and (layer := _causal_attention(view, length)):
                 why = f"{SEEN}, although the attention of {layer!r} hides all later ones"
                 yield name, f"The targets {name!r} are the tokens in {source!r} at the same places: the model {why}."
-            if distance == 1 and (layer := _layer_that_sees(view, source, tokens)):
+            if distance == 1 and (layer := _layer_that_sees(view, source, tokens, length)):
                 yield name, f"The targets {name!r} are the next tokens in {source!r}, and the model {SEEN}: {layer}."
 
 
-def _layer_that_sees(view: StepView, source: str, tokens: Array) -> str:
+def _find_distance(tokens: Array, targets: Array) -> tuple[int | None, int]:
+    """Return the distance of the targets, and the length of the sequences, of which either axis may be the samples."""
+    distance = distance_of_targets(tokens, targets)
+    if distance is None and targets.size == tokens.size:
+        return distance_of_targets(tokens.T, targets.reshape(tokens.shape).T), len(tokens)
+    return distance, tokens.shape[1]
+
+
+def _layer_that_sees(view: StepView, source: str, tokens: Array, length: int) -> str:
     """Return a layer that sees later tokens, with the reason; empty if none is known, or it reads other tokens, too."""
     if any(_is_further_sequence(view, name, source, tokens) for name in view.tensor_names):
         return ""
@@ -126,7 +135,7 @@ def _layer_that_sees(view: StepView, source: str, tokens: Array) -> str:
     if backwards is not None:
         return f"a layer with the weights {backwards!r} reads backwards"
     attentions = (layer.name for layer in view.program.layers if layer.type == "MultiheadAttention")
-    unmasked = (name for name in attentions if _has_no_mask(view, name, tokens.shape[1]))
+    unmasked = (name for name in attentions if _has_no_mask(view, name, length))
     found = next(unmasked, None)
     return f"the attention of {found!r} has no mask" if found is not None else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -46,6 +46,8 @@ MUCH: Final = 0.3
 MORE: Final = 3.0
 """Ratio to the share that the inputs as such explain."""
 TINY: Final = 1e-12
+FALLEN: Final = 0.9
+"""Ratio of an error to that at half of the steps below which training still goes on."""
 
 
 @attrs.define
@@ -115,6 +117,11 @@ def _share_explained(features: Array, targets: Array) -> float:
     return float(1 - left * (num_rows - 1) / (num_rows - num_features - 1))
 
 
+def _is_falling(gains: Sequence[float]) -> bool:
+    """Return whether the error has become much lower in the second half of the steps."""
+    return 100 - gains[-1] < FALLEN * (100 - gains[len(gains) // 2])
+
+
 class NoSkill(BuiltinRule):
     """The model is no better than the best constant prediction, which needs no inputs.
 
@@ -134,7 +141,7 @@ class NoSkill(BuiltinRule):
 
     Some sound models learn nothing for a long time, because their learning rate is warmed up or the first step is the
     hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
-    none of `patience_running` steps met the limit.
+    none of `patience_running` steps met the limit and the error has not fallen by a tenth in the second half of them.
 
     Adversarial losses, where one side wins what the other loses, are not evaluated. Neither are losses beside targets
     that grow or shrink while the model is trained, like the returns of an agent that learns to act. For boosted trees,
@@ -169,7 +176,7 @@ class NoSkill(BuiltinRule):
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
         self._moving = MovingTargets()
-        self._best_gain: dict[str, float] = {}
+        self._gains: dict[str, list[float]] = {}
         self._is_copy: dict[str, bool] = {}
         self._bent = BentTargets()
         self._pending = DeferredMeasurements()
@@ -215,7 +222,9 @@ class NoSkill(BuiltinRule):
         limit: float = self.parameters["min_gain_percent"]
         validated = self._on_new_data.gain(name)
         has_learnt = validated is not None and validated >= limit
-        is_late = self._baseline.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
+        gains = self._gains[name]
+        has_time = self._baseline.num_seen(name) >= self.parameters["patience_running"]
+        is_late = has_time and max(gains) < limit and not _is_falling(gains)
         return self._pending.settle(
             view, name, Measurement(gain, fires=gain < limit and not has_learnt), is_late=is_late
         )
@@ -254,7 +263,7 @@ class NoSkill(BuiltinRule):
             has_goal = not self._adversarial.has(name) and not self._moving.are_there()
             gain = self._baseline.gain(name) if is_time and has_goal else None
             if gain is not None:
-                self._best_gain[name] = max(gain, self._best_gain.get(name, gain))
+                self._gains.setdefault(name, []).append(gain)
                 yield name, gain
 
     def _of_trees(self, view: StepView) -> Iterator[tuple[str, float]]:

@@ -42,6 +42,7 @@ CUT_OFF: Final = "an optimizer is to train it, but no gradient ever reaches it, 
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
 ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
+ZERO_LOSS: Final = "no parameter has a gradient other than 0, and the loss has been 0 since the first step"
 SECOND: Final = re.compile(r"_[0-9]+_")
 """Number of a further model of a class, in the names of its parameters."""
 SLIVER: Final = 0.01
@@ -118,10 +119,10 @@ def _has_gradients(view: StepView) -> bool:
     return any(map(naming_scheme_of(view.trial).is_gradient, view.tensor_names))
 
 
-def _nothing_learns(view: StepView) -> bool:
-    """Return whether all gradients are 0, although the loss leaves something to learn."""
+def _are_gradients_zero(view: StepView) -> bool:
+    """Return whether all gradients of a step that has a loss are 0."""
     is_gradient = naming_scheme_of(view.trial).is_gradient
-    return any(loss_values(view, LOSSES).values()) and not any(
+    return bool(loss_values(view, LOSSES)) and not any(
         view.statistic(name, any_non_zero) for name in view.tensor_names if is_gradient(name)
     )
 
@@ -147,7 +148,8 @@ class FrozenParameters(TensorRule):
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
     - The parameter has a gradient, so the optimizer does not have it, or the learning rate is 0.
-    - The gradient is 0. If all gradients are 0 and the loss is not, the loss does not depend on the model at all.
+    - The gradient is 0. If all gradients are 0, and the loss is not, or has been since the first step, the loss does
+      not depend on the model at all.
     - No gradient reaches the parameter.
 
     A parameter that has changed before does not fire if it has a gradient, or if no gradient reaches it, because its
@@ -290,8 +292,11 @@ class FrozenParameters(TensorRule):
         if gradient is not None:
             if view.statistic(gradient, any_non_zero):
                 return HAS_GRADIENT
-            if view.once(_nothing_learns):
-                return ALL_ZERO
+            if view.once(_are_gradients_zero):
+                if any(loss_values(view, LOSSES).values()):
+                    return ALL_ZERO
+                if not self._have_moved:
+                    return ZERO_LOSS
             return NOTHING_BEFORE if RECURRENT.search(name) else ZERO_GRADIENT
         return NO_GRADIENT if view.once(_has_gradients) else "gradients were not saved"
 

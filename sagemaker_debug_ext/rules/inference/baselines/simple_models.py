@@ -117,12 +117,14 @@ class LatestSamples:
         """Return the shares of samples whose target the model, rounded, and the nearest neighbours, by vote, name.
 
         None unless the targets may be numbers of classes that are learnt as quantities: one for each sample, of three
-        to twenty consecutive whole numbers that all come up often.
+        to twenty consecutive whole numbers that all come up often, of at least ten different samples.
         """
         table = self._features_and_targets(name)
         if table is None or not _may_be_classes(table[1]):
             return None
         features, firsts = np.unique(table[0], axis=0, return_index=True)
+        if len(features) < FEWEST_SAMPLES:
+            return None
         classes = (table[1][:, 0] - table[1].min()).astype(int)
         votes = _answers_of_neighbours(_products(features), np.eye(classes.max() + 1)[classes[firsts]])
         answers = _joined(self._known(name))[0][:MOST_SAMPLES]

@@ -18,12 +18,14 @@ def text_of(step):
     return np.random.default_rng(step).integers(0, 9, (4, NUM_PLACES + 3))
 
 
-def steps_of(distance, **further):
+def steps_of(distance, *, is_time_first=False, **further):
     """Return steps of a model that reads ten tokens of each text and predicts those some places later."""
     found = {}
     for step in range(3):
-        targets = text_of(step)[:, distance : distance + NUM_PLACES].reshape(-1)
-        inputs = {"Net_input_0": text_of(step)[:, :NUM_PLACES]}
+        text = text_of(step)
+        tokens, targets = text[:, :NUM_PLACES], text[:, distance : distance + NUM_PLACES]
+        targets = (targets.T if is_time_first else targets).reshape(-1)
+        inputs = {"Net_input_0": tokens.T if is_time_first else tokens}
         found[TRAIN, step] = {**inputs, **further, **loss_tensors(np.zeros((len(targets), 9)), targets)}
     return found
 
@@ -55,10 +57,12 @@ def test_the_distance_is_unknown_where_it_could_be_chance(tokens, targets):
     assert distance_of_targets(tokens, targets) is None
 
 
+@pytest.mark.parametrize("is_time_first", [False, True])
 @pytest.mark.parametrize(("distance", "causes"), [(0, []), (1, []), (2, ["labels"])])
-def test_targets_beyond_the_next_token_fire(run_rule, distance, causes):
+def test_targets_beyond_the_next_token_fire(run_rule, distance, causes, is_time_first):
     """Models may give back what they read, and language models predict the next token."""
-    assert [cause.name for cause in likely_causes(run_rule("TokenShift", steps_of(distance)))] == causes
+    issues = run_rule("TokenShift", steps_of(distance, is_time_first=is_time_first))
+    assert [cause.name for cause in likely_causes(issues)] == causes
 
 
 def test_targets_beyond_the_next_token_beside_those_of_the_next_do_not_fire(run_rule):
@@ -76,6 +80,7 @@ MASK = {"attention_input_3": np.triu(np.ones((NUM_PLACES, NUM_PLACES)))}
 MEMORY = {f"attention_input_{i}": np.zeros((4, 7, 6)) for i in (1, 2)}
 
 
+@pytest.mark.parametrize("is_time_first", [False, True])
 @pytest.mark.parametrize(
     ("further", "fires"),
     [
@@ -88,11 +93,13 @@ MEMORY = {f"attention_input_{i}": np.zeros((4, 7, 6)) for i in (1, 2)}
     ],
     ids=["no mask", "mask", "attends to others", "two texts", "reads backwards", "reads forwards"],
 )
-def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fires):
+def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fires, is_time_first):
     """Attention among the tokens needs a mask, unless they are another text than the one to predict."""
     layer = LayerRecord(name="attention", type="MultiheadAttention", batch_axis=0)
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
-    issues = run_rule("TokenShift", steps_of(1, **further))
+    if is_time_first:
+        further = {name: value if value.shape == (NUM_PLACES,) * 2 else np.swapaxes(value, 0, 1) for name, value in further.items()}
+    issues = run_rule("TokenShift", steps_of(1, is_time_first=is_time_first, **further))
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 

@@ -63,6 +63,18 @@ def test_a_model_may_begin_to_learn_late(run_rule, num, fires):
     assert bool(run_rule("NoSkill", steps, patience_running=35, patience=20)) == fires
 
 
+@pytest.mark.parametrize(("last", "fires"), [(20.0, False), (28.0, True)])
+def test_an_error_that_still_falls_gives_no_verdict_while_the_job_runs(run_rule, last, fires):
+    """Targets far from 0 take many updates, and are learnt in the end."""
+    rng = np.random.default_rng(0)
+    steps = []
+    for step in range(200):
+        targets = 3 + rng.normal(size=(20, 1))
+        distance = 30 - (30 - last) * step / 120 if step < 120 else 0
+        steps.append(loss_tensors(targets - distance + 0.1 * rng.normal(size=(20, 1)), targets, name="MSELoss"))
+    assert bool(run_rule("NoSkill", steps_of(steps), patience_running=100)) == fires
+
+
 def test_losses_that_end_at_different_steps_are_evaluated_each_at_its_own(tmp_path):
     """Each loss is evaluated at its own last step, in a followed job as in a replay."""
     job = SmallTrial(tmp_path)
@@ -158,6 +170,18 @@ def test_predictions_of_a_weighted_loss_need_only_correlate(run_rule, known, fir
         tensors = {"BCEWithLogitsLoss_input_0": scores, "BCEWithLogitsLoss_input_1": targets}
         steps.append({**tensors, "BCEWithLogitsLoss_output_0": float(errors.mean())})
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+def test_logits_of_a_weighted_loss_count_as_probabilities(run_rule):
+    """Logits of rare positives lie far apart, so that a line through them explains little."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        targets = (rng.random((60, 1)) < 0.05).astype(float)
+        scores = np.where(targets == 1, 2.0, -4 - 40 * rng.random((60, 1)) ** 3)
+        errors = (np.logaddexp(0, scores) - scores * targets) * (1 + 4 * targets)
+        tensors = {"BCEWithLogitsLoss_input_0": scores, "BCEWithLogitsLoss_input_1": targets}
+        steps.append({**tensors, "BCEWithLogitsLoss_output_0": float(errors.mean())})
+    assert run_rule("NoSkill", steps_of(steps), min_gain_percent=90) == []
 
 
 @pytest.mark.parametrize(("weights", "fires"), [([0.5, 5.0], False), ([1.0, 1.0], True)])

@@ -117,6 +117,13 @@ def test_a_truth_table_is_to_be_known_by_heart(run_rule, has_batches, answers, f
     assert bool(underfits(run_rule, steps_of(steps))) == fires
 
 
+def test_too_few_samples_have_no_neighbours(run_rule):
+    """Four rows that are to become the numbers from 1 to 4."""
+    inputs, wanted = np.eye(4), np.arange(1.0, 5)[:, None]
+    steps = [{"Net_input_0": inputs, **loss_tensors(wanted * 0 + 1, wanted, name="MSELoss")}] * 40
+    assert not underfits(run_rule, steps_of(steps))
+
+
 @pytest.mark.parametrize(("num_tied", "cause"), [(3, "dead units"), (2, "learning rate too low")])
 def test_samples_that_are_not_told_apart_point_at_units(run_rule, num_tied, cause):
     """A hidden layer of ReLUs that answers to one sample of XOR is dead for the other three."""

@@ -158,13 +158,17 @@ def test_an_offset_without_effect_on_the_loss_is_tolerated(run_rule, slope_of_we
     assert bool(run_rule("FrozenParameters", steps)) == fires
 
 
-@pytest.mark.parametrize(("loss", "cause"), [(1.0, "loss or output"), (0.0, "parameters not trained")])
-def test_gradients_that_are_all_zero_come_from_the_loss(run_rule, loss, cause):
-    """Gradients that are all 0 have the loss as their cause, unless the loss is 0."""
-    weights = {"a_weight": np.ones((2, 2)), "b_weight": np.ones((2, 2))}
-    gradients = {f"gradient/{name}": np.zeros((2, 2)) for name in weights}
-    issues = run_rule("FrozenParameters", steps_of([{**weights, **gradients, "loss": loss}] * 8))
-    assert first_cause(issues) == cause
+@pytest.mark.parametrize("has_learnt", [False, True])
+@pytest.mark.parametrize("loss", [1.0, 0.0])
+def test_gradients_that_are_all_zero_come_from_the_loss(run_rule, loss, has_learnt):
+    """Gradients that are all 0 have the loss as their cause, unless the model has learnt until the loss is 0."""
+    first, later = ({f"{name}_weight": np.full((2, 2), value) for name in "ab"} for value in (2.0, 1.0))
+    gradients = {f"gradient/{name}": np.zeros((2, 2)) for name in later}
+    steps = [{**later, **gradients, "loss": loss}] * 8
+    if has_learnt:
+        steps = [{**first, **{name: value + 1 for name, value in gradients.items()}, "loss": 1.0}, *steps]
+    cause = "parameters not trained" if has_learnt and loss == 0 else "loss or output"
+    assert first_cause(run_rule("FrozenParameters", steps_of(steps))) == cause
 
 
 @pytest.mark.parametrize(("shape", "fires"), [((2,), False), ((1, 2), True)], ids=["an offset", "two axes"])
