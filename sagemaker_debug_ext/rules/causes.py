@@ -42,6 +42,7 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     NOTHING_BEFORE,
     ZERO_LOSS,
 )
+from sagemaker_debug_ext.rules.extra.updates.gradient_outlier import OVER_STEPS
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
 from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
 from sagemaker_debug_ext.rules.inference.consequences import GROWTH, first_steps, follows
@@ -163,6 +164,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("ActivationCollapse", "dead units", text=WAS_FLAT),
     Sign("FlatLoss", "loss or output"),
     Sign("GradientOutlier", "exploding gradients", "at first"),
+    Sign("GradientOutlier", "exploding gradients", text=OVER_STEPS),
     Sign("InitialLoss", "initialisation"),
     Sign("FeatureImportanceOverweight", "leaking feature"),
     # 4. the size of updates

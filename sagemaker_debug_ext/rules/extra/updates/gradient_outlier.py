@@ -20,10 +20,17 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 HARMLESS: Final = 1.0
 """Norm up to which a gradient changes little at usual learning rates, however small it has been before."""
+RECURRENT: Final = frozenset({"LSTM", "GRU", "SimpleRNN"})
+"""Layers of Keras that answer step by step."""
+UNBOUNDED: Final = frozenset({"relu", "elu", "selu", "gelu", "silu", "swish", "leaky_relu", "softplus", "linear"})
+"""Activations whose answers may grow with each step of a sequence."""
+OVER_STEPS: Final = "may let values grow with each step of a sequence"
+"""Message part on recurrent layers whose activation has no bound."""
 
 
 class GradientOutlier(TensorRule):
@@ -34,7 +41,8 @@ class GradientOutlier(TensorRule):
     latest `window` values and above `factor` times that of its first values. MXNet sums gradients over the samples, so
     its norms may be larger by the number of samples. If a gradient scaler multiplies the loss, norms are divided by the
     factor, which the loss before and after it shows; ``sagemaker-debug run`` saves both. For an agent, which answers
-    for single samples before it is trained at all, only `max_norm` counts.
+    for single samples before it is trained at all, only `max_norm` counts. The message says so if the record of the
+    program has a recurrent layer whose activation is not bounded, such as a ReLU.
 
     Parameters:
         window: Number of previous norms to compare with; 20 when not given.
@@ -57,7 +65,7 @@ class GradientOutlier(TensorRule):
     spec_name = "GradientOutlier"
     advice = (
         "Clip gradients by their norm, scale inputs and targets, or lower the learning rate. In recurrent "
-        "networks, shorten the sequences or use gated cells."
+        "networks, shorten the sequences or use gated cells, with tanh as their activation."
     )
     selection = Selection(collections=(CollectionKeys.GRADIENTS,))
 
@@ -107,7 +115,10 @@ class GradientOutlier(TensorRule):
         return Measurement(measured, fires=measured > limit, threshold=limit, severity=times)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        return (
+        text = (
             f"Gradients are too large in {describe_tensors(names)}: the norm of the first is {first.value:.4g}, above "
             f"{first.threshold:.4g}."
         )
+        layers = (self.base_trial.program or NO_PROGRAM).layers
+        unbounded = (layer for layer in layers if layer.type in RECURRENT and layer.activation in UNBOUNDED)
+        return next((f"{text} {layer.activation!r} in {layer.name!r} {OVER_STEPS}." for layer in unbounded), text)

@@ -31,6 +31,23 @@ def test_inputs_must_be_of_a_usual_size(run_rule, scale, fires):
 
 
 @pytest.mark.parametrize(
+    ("inputs", "fires"),
+    [
+        pytest.param(RNG.normal(12, 2, (32, 3)), True, id="far from 0"),
+        pytest.param(RNG.normal(-12, 2, (8, 5, 3)), False, id="too few samples"),
+        pytest.param(RNG.normal(-12, 2, (16, 5, 3)), True, id="below 0, sequences"),
+        pytest.param(RNG.normal(12, 3, (32, 3)), False, id="with a wide spread"),
+        pytest.param(RNG.normal(4, 0.2, (32, 3)), False, id="of a usual size"),
+        pytest.param(np.hstack([RNG.normal(12, 2, (32, 1)), RNG.normal(0, 12, (32, 2))]), False, id="one of three"),
+        pytest.param(np.full((32, 3), 12.0), False, id="all the same"),
+    ],
+)
+def test_inputs_far_from_0_must_be_centred(run_rule, inputs, fires):
+    """Half of the features lie more than five standard deviations from 0."""
+    assert bool(run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3))) == fires
+
+
+@pytest.mark.parametrize(
     ("given", "fires"),
     [({"0_input_0": 1.0, "Net_0.weight": np.ones((3, 4))}, True), ({}, False)],
     ids=["taken by a layer", "layers unknown"],

@@ -98,7 +98,10 @@ def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fir
     layer = LayerRecord(name="attention", type="MultiheadAttention", batch_axis=0)
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
     if is_time_first:
-        further = {name: value if value.shape == (NUM_PLACES,) * 2 else np.swapaxes(value, 0, 1) for name, value in further.items()}
+        further = {
+            name: value if value.shape == (NUM_PLACES,) * 2 else np.swapaxes(value, 0, 1)
+            for name, value in further.items()
+        }
     issues = run_rule("TokenShift", steps_of(1, is_time_first=is_time_first, **further))
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import EVAL, TRAIN, fired_at, steps_of, steps_with
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
+from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, steps_of, steps_with
 
 
 def test_a_gradient_far_above_its_usual_norm_fires(run_rule):
@@ -34,6 +36,25 @@ def test_gradients_of_a_scaled_loss_are_compared_without_the_factor(run_rule, sc
     losses = {"CrossEntropyLoss_output_0": np.float32(0.75), "loss_output_0": np.float32(0.75 * scale)}
     steps = steps_of([{"gradient/w_weight": np.full(4, 65536.0), **losses}] * 3)
     assert bool(run_rule("GradientOutlier", steps, max_norm=3000)) == fires
+
+
+@pytest.mark.parametrize(
+    ("kind", "activation", "cause"),
+    [
+        ("LSTM", "relu", "exploding gradients"),
+        ("SimpleRNN", "linear", "exploding gradients"),
+        ("LSTM", "tanh", "learning rate too high"),
+        ("Dense", "relu", "learning rate too high"),
+    ],
+)
+def test_recurrent_layers_without_a_bound_point_at_the_steps_of_sequences(
+    run_rule, monkeypatch, kind, activation, cause
+):
+    """What such a layer remembers may grow at each step of a sequence, whatever the updates are."""
+    layer = LayerRecord(name="memory", type=kind, activation=activation)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=(layer,)))
+    steps = steps_with("gradient/w", [np.ones(4), np.ones(4) * 501])
+    assert first_cause(run_rule("GradientOutlier", steps)) == cause
 
 
 @pytest.mark.parametrize(("size", "fires"), [(0.9, False), (1.1, True)])
