@@ -32,7 +32,7 @@ from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, VARIED, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.loss_divergence import IN_ORDER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FAR_FROM_MEAN, FROM_NEW_DATA, OF_COPIES, OF_LINE
-from sagemaker_debug_ext.rules.extra.losses.underfit import ENDED_EARLY, HARDLY_FALLEN, OF_CLASSES, TIED
+from sagemaker_debug_ext.rules.extra.losses.underfit import ENDED_EARLY, HARDLY_FALLEN, OF_CLASSES, PENALISED, TIED
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     ALL_ZERO,
@@ -209,6 +209,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("Underfit", "loss or output", text=OF_CLASSES),
     Sign("Underfit", "learning rate too low", text=ENDED_EARLY),
     Sign("Underfit", "dead units", text=TIED),
+    Sign("Underfit", "regularisation", text=PENALISED),
     Sign("Underfit", "learning rate too low", text=HARDLY_FALLEN),
     Sign("Underfit", "architecture"),
     Sign("Underfit", "learning rate too low"),

@@ -229,6 +229,13 @@ class LossObservation:
         logs = rows[np.arange(len(rows)), targets] - np.log(np.exp(rows).sum(axis=1))
         return float(-logs.mean())
 
+    @functools.cached_property
+    def share_of_penalties(self) -> float:
+        """Share of a cross entropy that its predictions do not give, as of penalties on weights; 0 without classes."""
+        of_shares = self.cross_entropy_of_probabilities
+        own = self.cross_entropy if of_shares is None else of_shares
+        return max(0.0, 1 - own / self.value) if own is not None and self.value > 0 else 0.0
+
 
 def columns_of(numbers: Array) -> Array:
     """Return numbers with one row for each sample; those with a single number for each have no second axis."""

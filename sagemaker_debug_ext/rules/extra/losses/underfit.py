@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
+import statistics
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
@@ -25,6 +27,11 @@ ENDED_EARLY: Final = "Training has ended after"
 """Message part on very few steps."""
 VERY_FEW: Final = 30
 """Number of training steps up to which nearly any training is too short."""
+PENALISED: Final = "of the loss come from elsewhere, as from penalties on weights"
+"""Message part on losses of which predictions give only a part."""
+MUCH: Final = 0.15
+"""Share of a loss that is much to come from elsewhere than from predictions."""
+NUM_LATEST: Final = 20
 HARDLY_FALLEN: Final = "The loss has hardly fallen"
 """Message part on training that gets nowhere."""
 OF_CLASSES: Final = "These whole numbers may be those of classes"
@@ -51,7 +58,8 @@ class Underfit(BuiltinRule):
     worse. A model whose loss still falls, by a tenth from the third or fourth fifth of training to the last, is on its
     way. Training that has ended after at most 30 steps needs more of them, however fast the loss was falling, so that
     half of `factor` suffices. The message tells whether most samples of the latest batch get the same prediction to the
-    bit, but not all of them, and whether the loss has hardly fallen.
+    bit, but not all of them, whether much of a cross entropy of classes comes from elsewhere than its predictions, as
+    from penalties on weights, and whether the loss has hardly fallen.
 
     Whole numbers may be those of classes, which have no order. If the targets are three to twenty of them, the rule
     also fires if the nearest neighbours name at least 80 % of them by vote, and a third as many wrongly as the model's
@@ -79,8 +87,9 @@ class Underfit(BuiltinRule):
     begins_anew = True
     advice = (
         "If training was short or the loss has hardly fallen, train for longer or raise the learning rate. Otherwise "
-        "look for a layer that loses what the inputs tell, such as one with too few units, and for a loss that does "
-        "not suit the targets. Classes need one output each, a softmax and a cross entropy."
+        "look for a layer that loses what the inputs tell, such as one with too few units, for penalties on weights "
+        "that outweigh the targets, and for a loss that does not suit these. Classes need one output each, a softmax "
+        "and a cross entropy."
     )
 
     def configure(self) -> None:
@@ -89,6 +98,7 @@ class Underfit(BuiltinRule):
         self._adversarial = AdversarialLosses()
         self._moving = MovingTargets()
         self._losses: dict[str, list[float]] = {}
+        self._penalties: dict[str, collections.deque[float]] = {}
         self._latest: StepView | None = None
         self._last_step: int | None = None
 
@@ -108,6 +118,8 @@ class Underfit(BuiltinRule):
             self._trained.observe(view)
             for loss in losses:
                 self._losses.setdefault(loss.name, []).append(loss.value)
+                latest = self._penalties.setdefault(loss.name, collections.deque(maxlen=NUM_LATEST))
+                latest.append(loss.share_of_penalties)
             self._latest = view
         if self._last_step is None and view.trial.loaded_all_steps:
             self._last_step = max(view.trial.tensor(loss.targets_name).steps()[-1] for loss in losses)
@@ -170,6 +182,8 @@ class Underfit(BuiltinRule):
             text = f"{text} {ENDED_EARLY} {(view.mode_step or 0) + 1} steps."
         elif self._trained.share_of_ties(name) > MOST:
             text = f"{text} {TIED}, as where units answer to few of them."
+        elif (share := statistics.fmean(self._penalties[name])) > MUCH:
+            text = f"{text} {share:.0%} {PENALISED}."
         elif course[-1] > FALLEN * course[0]:
             text = f"{text} {HARDLY_FALLEN}."
         return self.found(view, text, tensors=[name], value=own, threshold=limit)

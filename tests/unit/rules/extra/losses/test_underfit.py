@@ -134,6 +134,21 @@ def test_samples_that_are_not_told_apart_point_at_units(run_rule, num_tied, caus
     assert first_cause(underfits(run_rule, steps)) == cause
 
 
+@pytest.mark.parametrize(("penalty", "cause"), [(0.0, "architecture"), (0.15, "architecture"), (0.3, "regularisation")])
+@pytest.mark.parametrize("name", ["NLLLoss", "CrossEntropyLoss"])
+def test_penalties_that_outweigh_the_targets_are_told(run_rule, penalty, cause, name):
+    """What the loss is above its cross entropy comes from elsewhere."""
+    rng, steps = np.random.default_rng(0), []
+    for step in range(120):
+        labels = rng.integers(0, 3, 20)
+        scores = rng.normal(size=(20, 3)) * 0.1
+        shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        loss = -np.log(shares[np.arange(20), labels]).mean() + penalty + (1.0 if step < 20 else 0)
+        steps.append({"Net_input_0": np.eye(3)[labels], **loss_tensors(np.log(shares), labels, loss, name)})
+    steps = [{**tensors, "Net_input_0": np.hstack([tensors["Net_input_0"], rng.random((20, 2))])} for tensors in steps]
+    assert first_cause(underfits(run_rule, steps_of(steps))) == cause
+
+
 @pytest.mark.parametrize("confidence", [0.0, 5.0])
 def test_classes_are_compared_by_their_probabilities(run_rule, confidence):
     """Words that give the class away are a linear matter, which a model that knows nothing has missed."""
