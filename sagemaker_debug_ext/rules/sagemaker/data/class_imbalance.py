@@ -130,7 +130,8 @@ def _ids(loss: LossObservation) -> tuple[ClassIds, ClassIds] | None:
         return labels, np.argmax(loss.scores, axis=1).reshape(-1)
     if not loss.is_binary:
         return None
-    middle = 0.5 if loss.kind == "BCE" else 0.0
+    are_shares = loss.kind == "BCE" or (loss.kind is None and loss.bce_of_probabilities is not None)
+    middle = 0.5 if are_shares else 0.0
     return labels, (loss.scores.reshape(-1) > middle).astype(np.int64)
 
 
@@ -235,10 +236,10 @@ class ClassImbalance(BuiltinRule):
         found: list[Issue] = []
         losses = [loss for loss in observed_losses(view) if loss.targets_name in names and loss.targets.ndim > 2]
         for loss in losses if is_training(view) else ():
-            if loss.num_classes is None or (self.parameters["unless_weighed"] and is_weighed(view, loss.targets_name)):
+            ids = _ids(loss)
+            if ids is None or (self.parameters["unless_weighed"] and is_weighed(view, loss.targets_name)):
                 continue
-            predictions = np.argmax(loss.scores, axis=1).reshape(-1)
-            issue = self._add_places(view, loss, loss.targets.reshape(-1).astype(np.int64), predictions)
+            issue = self._add_places(view, loss, *ids)
             found += [] if issue is None else [issue]
         return found if losses else None
 

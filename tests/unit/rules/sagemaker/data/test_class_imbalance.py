@@ -144,16 +144,23 @@ def test_labels_of_a_vocabulary_are_skipped(run_rule, num_classes, fires):
     [(0.01, 0.0, 45, True), (0.01, 0.1, 45, False), (0.2, 0.0, 45, False), (0.01, 0.0, 30, False)],
     ids=["never predicted", "sometimes", "frequent", "too early"],
 )
-def test_a_rare_class_of_pixels_must_be_predicted_some_time(run_rule, share, found, num_steps, fires):
+@pytest.mark.parametrize("name", ["CrossEntropyLoss", "BCELoss", "BCEWithLogitsLoss"])
+def test_a_rare_class_of_pixels_must_be_predicted_some_time(run_rule, name, share, found, num_steps, fires):
     """A plain loss of all pixels hardly depends on it."""
     rng = np.random.default_rng(0)
     steps = {}
     for step in range(num_steps):
         labels = (rng.random((8, 32, 32)) < share).astype(int)
-        scores = np.stack([np.ones(labels.shape), 2.0 * ((labels == 1) & (rng.random(labels.shape) < found))], axis=1)
-        entropy = np.log(np.exp(scores).sum(axis=1)) - np.take_along_axis(scores, labels[:, None], 1)[:, 0]
-        steps[TRAIN, step] = {"Net_input_0": np.zeros((8, 1, 32, 32)), **loss_tensors(scores, labels, entropy.mean())}
-    given = {"labels_regex": "CrossEntropyLoss_input_1", "predictions_regex": "^$", "per_sample": True}
+        margins = np.where((labels == 1) & (rng.random(labels.shape) < found), 1.0, -1.0)
+        scores = {
+            "CrossEntropyLoss": np.stack([np.zeros(labels.shape), margins], axis=1),
+            "BCELoss": 1 / (1 + np.exp(-margins)),
+            "BCEWithLogitsLoss": margins,
+        }[name]
+        targets = labels if name == "CrossEntropyLoss" else labels.astype(float)
+        entropy = np.mean(np.logaddexp(0, margins) - margins * labels)
+        steps[TRAIN, step] = {"Net_input_0": np.zeros((8, 1, 32, 32)), **loss_tensors(scores, targets, entropy, name)}
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True}
     assert bool(run_rule("ClassImbalance", steps, **given, unless_weighed=True)) == fires
 
 
