@@ -52,6 +52,12 @@ def is_whole(batch: Array) -> bool:
     return batch.dtype.kind in "biu" or (batch.dtype.kind == "f" and bool(np.array_equal(batch, np.trunc(batch))))
 
 
+def _first_pass(batches: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
+    """Return the first half of some batches if the second one is the same, as where data are evaluated twice."""
+    half = len(batches) // 2
+    return batches[:half] if half and batches[:half] == batches[half:] else batches
+
+
 class EvaluationOverlap(TensorRule):
     """The model is evaluated on samples that it was trained on, while it is trained.
 
@@ -65,9 +71,9 @@ class EvaluationOverlap(TensorRule):
     training step before or after it, or one of all training data beside new samples, both of which show how training
     proceeds, nor one of all training data before training goes on with others, as after a pretraining.
 
-    Samples of integers, such as short sentences, may be equal by chance. Training batches contain each sample once, so
-    equal samples within them show how likely that is. If there are any, the rule fires only if the percentage beyond
-    the one expected by chance is above the limit.
+    Samples of integers, such as short sentences, may be equal by chance. A training batch and an evaluation contain
+    each sample once, so equal samples within them show how likely that is. If there are any, the rule fires only if the
+    percentage beyond the one expected by chance is above the limit.
 
     If training and evaluation repeat exactly the same batch, it is one whole, such as a graph, of which each uses other
     parts. Such a batch is skipped. So is a trial in which a loss of classes gets labels of a part of a batch only, like
@@ -100,6 +106,7 @@ class EvaluationOverlap(TensorRule):
         self._repeats: dict[str, _Repeats] = collections.defaultdict(_Repeats)
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
         self._waiting: dict[str, list[Sequence[bytes]]] = collections.defaultdict(list)
+        self._have_fractions: set[str] = set()
         self._last_batch: dict[str, set[bytes]] = {}
         self._num_partial: collections.Counter[str] = collections.Counter()
 
@@ -114,6 +121,8 @@ class EvaluationOverlap(TensorRule):
             is_whole_set = len(self._wholes[name]) == 1 and self._wholes[name][samples] > 1
             if not is_whole_set and not set(samples) <= self._last_batch.get(name, set()):
                 self._waiting[name].append(samples)
+                if not view.statistic(name, is_whole):
+                    self._have_fractions.add(name)
             return None
         found = self._compare(name, samples)
         self._learn(view, name, samples)
@@ -159,6 +168,8 @@ class EvaluationOverlap(TensorRule):
             if len(evaluated) < MAX_KEPT:
                 evaluated.update(samples)
                 known.update(trained.intersection(samples))
+        if name not in self._have_fractions:
+            self._repeats[name].add(list(itertools.chain.from_iterable(_first_pass(waiting))))
         if len(evaluated) < MIN_SAMPLES:
             return None
         if len(evaluated) - len(known) >= MIN_SAMPLES and len(known) >= NEARLY_ALL * len(trained):

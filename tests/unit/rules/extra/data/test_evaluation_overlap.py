@@ -46,6 +46,20 @@ def test_short_sentences_may_be_equal_by_chance(run_rule, num_words, shared, fir
         assert sum(bytes(row) in known for row in rng.integers(0, 5, size=(1000, 4))) > 200
 
 
+@pytest.mark.parametrize("is_repeated", [False, True])
+@pytest.mark.parametrize(("num_words", "shared", "fires"), [(3, 0, False), (40, 24, True)])
+def test_sentences_that_come_one_by_one_may_be_equal_by_chance(run_rule, num_words, shared, fires, is_repeated):
+    """An evaluation has each sample once, unless it is done twice."""
+    rng = np.random.default_rng(0)
+    seen = rng.integers(0, num_words, size=(40, 1, 4))
+    new = np.concatenate([seen[:shared], rng.integers(0, num_words, size=(64 - shared, 1, 4))])
+    steps = {(TRAIN, step): {"Net_input_0": sample} for step, sample in enumerate(seen)}
+    for step, sample in enumerate(np.concatenate([new, new]) if is_repeated else new):
+        steps[EVAL, step] = {"Net_input_0": sample}
+    steps[TRAIN, len(seen)] = {"Net_input_0": rng.integers(0, num_words, size=(1, 4))}
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires
+
+
 @pytest.mark.parametrize(("kinds", "fires"), [(1, False), (2, True)])
 def test_one_graph_is_trained_on_and_evaluated(run_rule, kinds, fires):
     """An input that is the same at each step, such as a graph, may be used for evaluation too."""
