@@ -21,7 +21,7 @@ from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
-OF_CONSTANT: Final = 0.3
+OF_CONSTANT: Final = 1 / 3
 """Fraction of the loss of a constant answer up to which a gap is negligible."""
 
 
@@ -55,7 +55,7 @@ class Overfit(BuiltinRule):
     Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
     none of the latest `patience` comparisons gave a new best validation loss. Only whole rounds are compared then, once
     training goes on or the job has ended, because parts of them have other samples. Because both losses of a good model
-    are tiny, the gap must be more than a tenth of the largest validation loss, and more than 30 % of the loss of a
+    are tiny, the gap must be more than a tenth of the largest validation loss, and more than a third of the loss of a
     constant answer where the targets are classes.
 
     Parameters:
