@@ -93,7 +93,8 @@ class DuplicateBatches(TensorRule):
     Samples with few possible values, such as the positions on a board, repeat in each batch. Such samples count only if
     all samples of a batch are equal, or if the batches together have more than twice as many distinct samples. A
     repeated batch of 200 samples or more does not fire, because it may be the whole data set, unless its index shows
-    that an epoch has more batches than are distinct. Training on smaller data in one batch fires: exclude the rule.
+    that an epoch has more batches than are distinct. Neither do several batches that are exactly those of an epoch, by
+    their index. Training on smaller data in one batch fires: exclude the rule.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -129,6 +130,7 @@ class DuplicateBatches(TensorRule):
         self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
         self._has_loaders = ((self.base_trial.program or NO_PROGRAM).num_workers or 0) > 1
         self._is_pair: dict[str, collections.deque[bool]] = {}
+        self._longest_epoch = 0
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return *super().needs(), TensorRequirement("weights", WEIGHTS, is_required=False)
@@ -156,12 +158,15 @@ class DuplicateBatches(TensorRule):
         samples = self._samples.setdefault(name, collections.deque(maxlen=window))
         samples.append(view.statistic(name, sample_hashes))
         shared = self._shared.observe(name, _another_worker_has(view, name, found))
+        self._note_epoch(view)
         if len(seen) < window:
             return None
         limit: float = self.parameters["max_share_percent"]
         of_batches, of_samples = 100.0 * len(set(seen)) / window, share_of_samples(list(samples))
-        if not _has_epoch_more_than(view, len(set(seen))) and (
-            (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL or self._may_be_all(name)
+        if self._longest_epoch <= (kinds := len(set(seen))) and (
+            (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL
+            or self._may_be_all(name)
+            or 1 < kinds == self._longest_epoch
         ):
             of_batches = 100.0
         if shared >= window:
@@ -177,6 +182,12 @@ class DuplicateBatches(TensorRule):
             text = "in the first, all samples are equal"
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
+    def _note_epoch(self, view: StepView) -> None:
+        """Note how many batches an epoch has had, by the index of the batch in Keras."""
+        index = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
+        if index is not None:
+            self._longest_epoch = max(self._longest_epoch, int(index) + 1)
+
     def _may_be_all(self, name: str) -> bool:
         """Return whether the latest batches may be the whole data set, evaluating by evaluation."""
         known = [batch for batch in self._samples[name] if batch]
@@ -184,12 +195,6 @@ class DuplicateBatches(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Training data repeat in {describe_tensors(names)}: {first.text}."
-
-
-def _has_epoch_more_than(view: StepView, num_kinds: int) -> bool:
-    """Return whether an epoch has more batches than there are distinct ones, by the index of the batch in Keras."""
-    index = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
-    return index is not None and index >= num_kinds
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:

@@ -134,6 +134,17 @@ def test_an_order_that_each_epoch_repeats_is_no_fault(run_rule, num_kinds, fires
     assert bool(issues) == fires
 
 
+@pytest.mark.parametrize(("num_kinds", "epoch", "fires"), [(2, 2, False), (1, 1, True), (2, 4, True)])
+def test_the_batches_of_an_epoch_may_be_all_data_although_evaluation_has_more(run_rule, num_kinds, epoch, fires):
+    """A table of few rows may be tested on many; a generator that repeats itself has a batch, or more in an epoch."""
+    kinds = RNG.normal(size=(num_kinds, 8, 6))
+    steps = steps_of({"Net_input_0": kinds[i % num_kinds], "batch": np.array([i % epoch])} for i in range(21))
+    steps |= steps_of([{"Net_input_0": RNG.normal(size=(90, 6))}], EVAL)
+    steps[TRAIN, 21] = {"Net_input_0": kinds[-1], "batch": np.array([21 % epoch])}
+    issues = run_rule("DuplicateBatches", steps, window=20, max_share_percent=20, unless_all=True)
+    assert bool([issue for issue in issues if issue.step > 21]) == fires
+
+
 @pytest.mark.parametrize("size", [32, 300])
 @pytest.mark.parametrize(("index", "fires"), [(0, False), (7, True)])
 def test_a_batch_that_is_one_of_several_is_not_all_data(run_rule, index, fires, size):
