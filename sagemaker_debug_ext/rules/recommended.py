@@ -72,7 +72,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "LeakingFeature": {"copies": False},
     "LearningRateSchedule": {"unless_learnt": LEARNT},
     "LearningRateTooHigh": {"threshold": 0.35, "patience_running": 200, "unless_learnt": LEARNT},
-    "LearningRateTooLow": {"threshold": 5e-6, "patience_running": 200, "unless_learnt": LEARNT},
+    "LearningRateTooLow": {"threshold": 5e-6, "patience_running": 400, "unless_learnt": LEARNT},
     "LossDirection": {"factor": 2},
     "LossDivergence": {"factor": 4.5, "unless_learnt": LEARNT},
     "LossInputMismatch": {"patience": 40, "patience_running": 300},
