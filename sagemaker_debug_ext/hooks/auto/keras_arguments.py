@@ -6,6 +6,7 @@ that nothing is added to the graph, which rounds as ever.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import weakref
@@ -81,6 +82,7 @@ class TracedArguments:
     def wrap_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return a wrapper of the call of a traced function; those within another one are left alone."""
 
+        @functools.wraps(call)
         def called(function: Any, *args: Any, **kwargs: Any) -> Any:
             if self._running is not None or not self._is_eager():
                 return call(function, *args, **kwargs)
@@ -119,10 +121,10 @@ class TracedArguments:
 
 def _source_of(tensor: Any, arguments: list[Any]) -> Any:
     """Return which argument a tensor of a graph is, or its value if it is always the same; None if neither is known."""
-    if hasattr(tensor, "numpy") or isinstance(tensor, np.ndarray):
+    if not isinstance(tensor, tf.Tensor):
+        return tensor if isinstance(tensor, np.ndarray) else None
+    if hasattr(tensor, "numpy"):
         return tensor
-    if not tf.is_tensor(tensor):
-        return None
     while tensor.op.type in SAME_VALUES:
         tensor = tensor.op.inputs[0]
     graph = tensor.graph
