@@ -185,7 +185,8 @@ class LoopWatcher:
             return
         hook, apart, model = self._find_hook(), self._find_apart() if last.is_apart else None, last.model()
         if hook is not None and model is not None:
-            self._save_labels(hook, labels)
+            with never_into_script(_not_noted):
+                self._save_labels(hook, labels)
             hook.note_loop(model, LoopCall(last.trains, make(of)))
         elif apart is not None and model is not None and last.trains:
             apart.note_validation(model)

@@ -27,6 +27,7 @@ PATIENT: Final = 25
 SCALED_BY_MODEL: Final = Selection(patterns=[r"(^|/)rescaling[^/]*/outputs$"])
 """Inputs as a Keras model has scaled them."""
 FEWEST_SAMPLES: Final = 10
+"""Number of samples from which on a batch shows where its features lie."""
 FAR: Final = 5
 """Number of standard deviations from 0 beyond which features are not centred."""
 LARGE: Final = 0.25
