@@ -176,6 +176,7 @@ class NoSkill(BuiltinRule):
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
         self._moving = MovingTargets()
+        self._best_gain: dict[str, float] = {}
         self._gains: dict[str, list[float]] = {}
         self._is_copy: dict[str, bool] = {}
         self._bent = BentTargets()
@@ -222,9 +223,8 @@ class NoSkill(BuiltinRule):
         limit: float = self.parameters["min_gain_percent"]
         validated = self._on_new_data.gain(name)
         has_learnt = validated is not None and validated >= limit
-        gains = self._gains[name]
         has_time = self._baseline.num_seen(name) >= self.parameters["patience_running"]
-        is_late = has_time and max(gains) < limit and not _is_falling(gains)
+        is_late = has_time and self._best_gain[name] < limit and not _is_falling(self._gains[name])
         return self._pending.settle(
             view, name, Measurement(gain, fires=gain < limit and not has_learnt), is_late=is_late
         )
@@ -263,6 +263,7 @@ class NoSkill(BuiltinRule):
             has_goal = not self._adversarial.has(name) and not self._moving.are_there()
             gain = self._baseline.gain(name) if is_time and has_goal else None
             if gain is not None:
+                self._best_gain[name] = max(gain, self._best_gain.get(name, gain))
                 self._gains.setdefault(name, []).append(gain)
                 yield name, gain
 
