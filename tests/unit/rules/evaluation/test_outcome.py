@@ -71,7 +71,7 @@ def found(trial, **rules):
 
 def test_issues_of_a_model_that_learns_are_dropped(caplog):
     """Those of other rules are not."""
-    caplog.set_level("INFO", logger="sagemaker_debug_ext.rules.evaluation.engine")
+    caplog.set_level("INFO", logger="sagemaker_debug_ext.rules.evaluation.rule_run")
     trial = memory_trial(job(learning()))
     issues, (held, known) = found(trial, held=Suspects(trial, (0, 7)), known=Knows(trial, (3,)))
     assert issues == [("known", 3)]

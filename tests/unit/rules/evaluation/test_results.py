@@ -44,7 +44,7 @@ def test_results_of_a_rule_are_written_when_it_ends(make_trial, tmp_path):
 
 def test_issues_beyond_a_number_are_counted_only(make_trial, tmp_path, monkeypatch):
     """A million issues would help nobody."""
-    monkeypatch.setattr("sagemaker_debug_ext.rules.evaluation.engine.MAX_KEPT_ISSUES", 2)
+    monkeypatch.setattr("sagemaker_debug_ext.rules.evaluation.rule_run.MAX_KEPT_ISSUES", 2)
     trial = make_trial(STEPS)
     evaluate([create_rule("ExplodingTensor", trial)], trial, output_path=str(tmp_path / "out")).run()
     found = json.loads((tmp_path / "out" / "ExplodingTensor" / results_module.RESULT_FILE).read_text())
