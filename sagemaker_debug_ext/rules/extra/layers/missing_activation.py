@@ -53,6 +53,9 @@ class MissingActivation(BuiltinRule):
     follow each other on purpose, are fewer. Of three convolutions or more, it must hold for more than 55 %, because
     every other one of those that are separable follows another. They are looked at in the first `patience` steps.
 
+    Outputs that are joined with others, as in a recurrent network written by hand, count where all fully connected
+    layers but the last one enter another one joined or unchanged.
+
     It also fires if the program record names a softmax whose output is the input of a fully connected layer. Its shares
     add up to 1, so that of many units each gets little to pass on.
 
@@ -96,8 +99,14 @@ class MissingActivation(BuiltinRule):
             return None
         given = _inputs_of(view, layers)
         following = [layer.output for layer in layers if _is_followed(view, layer, layers, given)]
+        joined = [
+            layer.output for layer in layers if layer.output not in following and _is_joined(view, layer, layers, given)
+        ]
         # no layer follows the last one
         holds = len(following) >= max(1, len(layers) / 2)
+        if joined and len(following) + len(joined) >= max(2, len(layers) - 1):
+            following += joined
+            holds = True
         softmaxes = [
             name
             for name in view.of_names(outputs_of_softmax)
@@ -210,6 +219,25 @@ def _passed_through(view: StepView) -> list[_Passed]:
 def _enters(name: str, output: Array, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
     """Return whether an output is the unchanged input of a layer other than its own."""
     return any(_is_same(output, given[other.given]) for other in layers if other.output != name)
+
+
+def _is_joined(view: StepView, layer: _Layer, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
+    """Return whether the output of a layer is a part of the input of another one, joined along the last axis."""
+    output = view.value(layer.output)
+    if output is None or not np.any(output):
+        return False
+    return any(
+        _is_part(output, given[other.given]) for other in layers if other.output != layer.output
+    ) and _has_no_activation(view, layer)
+
+
+def _is_part(output: Array, given: Array) -> bool:
+    """Return whether the columns of an array are consecutive ones of a wider array."""
+    width, spare = output.shape[-1], given.shape[-1] - output.shape[-1]
+    if output.shape[:-1] != given.shape[:-1] or spare < 1:
+        return False
+    starts = np.flatnonzero(given.reshape(-1, width + spare)[0, : spare + 1] == output.item(0))
+    return any(np.array_equal(output, given[..., start : start + width]) for start in starts)
 
 
 def _is_same(output: Array, given: Array) -> bool:

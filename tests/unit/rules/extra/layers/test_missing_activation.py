@@ -44,6 +44,40 @@ def test_layers_when_fewer_than_half_follow_unchanged_then_do_not_fire(run_rule,
     assert bool(run_rule("MissingActivation", steps)) == fires
 
 
+def steps_of_a_recurrent_cell(bend, *, has_head=False):
+    """Return steps of a cell that joins two of its layers for a third, and perhaps of two more layers before it."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for step in range(4):
+        state, answer = rng.normal(size=(8, 6)), rng.normal(size=(8, 2))
+        found[TRAIN, step] = {
+            "Net_state.weight": np.ones((6, 9)), "Net_answer.weight": np.ones((2, 9)),
+            "Net_last.weight": np.ones((2, 8)), "state_input_0": np.ones((8, 9)), "state_output_0": state,
+            "answer_input_0": np.ones((8, 9)), "answer_output_0": answer,
+            "last_input_0": np.hstack([bend(state), bend(answer)]), "last_output_0": answer * 2,
+        }  # fmt: skip
+        if has_head:
+            for name in ("first", "second"):
+                found[TRAIN, step] |= {
+                    f"Net_{name}.weight": np.ones((9, 3)),
+                    f"{name}_input_0": np.ones((8, 3)),
+                    f"{name}_output_0": rng.normal(size=(8, 9)),
+                }
+    return found
+
+
+def test_layers_when_all_are_joined_unchanged_then_fire(run_rule):
+    """A cell whose layers are all linear is linear itself, whatever joins them."""
+    (issue, *_) = run_rule("MissingActivation", steps_of_a_recurrent_cell(lambda values: values))
+    assert (issue.step, issue.tensors) == (2, ("answer_output_0", "state_output_0"))
+    assert run_rule("MissingActivation", steps_of_a_recurrent_cell(np.tanh)) == []
+
+
+def test_layers_when_some_are_joined_unchanged_then_do_not_fire(run_rule):
+    """Projections that a model joins are common, and no fault if its other layers have activations."""
+    assert run_rule("MissingActivation", steps_of_a_recurrent_cell(lambda values: values, has_head=True)) == []
+
+
 @pytest.mark.parametrize(("kind", "fires"), [("Dropout", True), ("BatchNorm1d", True), ("GELU", False)])
 def test_layers_that_bend_nothing_are_no_activation(run_rule, monkeypatch, kind, fires):
     """Dropout and batch normalisation between two layers leave them equivalent to one."""
