@@ -32,6 +32,10 @@ FAR: Final = 5
 """Number of standard deviations from 0 beyond which features are not centred."""
 LARGE: Final = 0.25
 """Fraction of the largest scale from which on it matters that features are not centred."""
+VERY_FAR: Final = 50
+"""Number of standard deviations from 0 beyond which it matters at any scale."""
+PICTURES: Final = 4
+"""Number of axes of a batch of pictures, whose channels come before or after the two of a picture."""
 CUT: Final = "an embedding takes indices, and cuts numbers such as"
 """Beginning of the message part on fractions that an embedding gets."""
 OF_TARGETS: Final = "these targets"
@@ -59,7 +63,9 @@ def offset_in_spreads(inputs: Array) -> float | None:
     """Return how many standard deviations features lie from 0, by their median; None for few samples, or equal ones."""
     if not holds_quantities(inputs) or inputs.ndim < 2 or len(inputs) < FEWEST_SAMPLES:
         return None
-    columns = to_float64(inputs).reshape(-1, inputs.shape[-1])
+    has_channels_first = inputs.ndim == PICTURES and inputs.shape[1] < inputs.shape[-1]
+    values = np.moveaxis(to_float64(inputs), 1, -1) if has_channels_first else to_float64(inputs)
+    columns = values.reshape(-1, values.shape[-1])
     spreads = columns.std(axis=0)
     ratios = np.abs(columns.mean(axis=0))[spreads > 0] / spreads[spreads > 0]
     found = float(np.median(ratios)) if ratios.size else math.nan
@@ -125,11 +131,11 @@ class InputScale(TensorRule):
     Checks floating-point inputs, and pictures of bytes, at TRAIN steps, or at all steps if the trial has no TRAIN
     steps; EvaluationMismatch is about those of evaluation. The rule fires if their root mean square is above
     `max_scale`, or their largest magnitude is below `min_scale`, at `patience` consecutive saved steps. It also fires
-    if the root mean square is above a quarter of `max_scale`, and half of the features are more than five standard
-    deviations from 0: such features are alike for all samples until they are centred. Inputs are skipped if layers were
-    saved and none with a weight matrix takes them unchanged: the model then scales them itself, for example by a
-    normalisation. The outputs of a Rescaling layer of Keras are checked as well, because images that are scaled already
-    may be scaled once more.
+    if half of the features are more than fifty standard deviations from 0, or more than five at a root mean square
+    above a quarter of `max_scale`: such features, or channels of pictures, are alike for all samples until they
+    are centred. Inputs are skipped if layers were saved and none with a weight matrix takes them unchanged: the model
+    then scales them itself, for example by a normalisation. The outputs of a Rescaling layer of Keras are checked as
+    well, because images that are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -189,8 +195,8 @@ class InputScale(TensorRule):
         low: float = 0.0 if is_target else self.parameters["min_scale"]
         largest = view.statistic(name, largest_magnitude) if scale < low else None
         is_small = largest is not None and largest < low
-        offset = None if is_target or not LARGE * high < scale <= high else view.statistic(name, offset_in_spreads)
-        is_off = offset is not None and offset > FAR
+        offset = None if is_target or scale > high else view.statistic(name, offset_in_spreads)
+        is_off = offset is not None and offset > (FAR if scale > LARGE * high else VERY_FAR)
         is_beyond = scale > high or is_small or is_off
         if is_beyond and is_target:
             is_beyond = are_numbers(view, name) and not (comes_near(view, name, high) or view.once(is_spoilt))
