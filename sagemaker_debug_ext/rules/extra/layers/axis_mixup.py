@@ -133,8 +133,8 @@ class AxisMixup(FirstStepsRule):
       viewed as if one of the axes of places were there;
     - a softmax layer within the model, by the program record, has as many rows as there are targets, and what it puts
       out adds up to 1 over these instead of over the units;
-    - a softmax before the predictions is over the samples, along the first axis, or all of them are over axes of length
-      1, so that they make 1 of everything. Hooks for PyTorch record softmaxes;
+    - a softmax before the predictions is over an axis as long as the targets, where no other one is, or all of them are
+      over axes of length 1, so that they make 1 of everything. Hooks for PyTorch record softmaxes;
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
       an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). If samples have a
@@ -249,8 +249,11 @@ def _softmaxes_over_other_axes(view: StepView) -> Iterator[tuple[str, str]]:
         if found and all(softmax.shape[softmax.axis] == 1 < math.prod(softmax.shape) for softmax in found):
             place = f"axis {found[0].axis} of shape {found[0].shape}, which has a single number in each place"
             yield name, f"A softmax before {name!r} makes 1 of everything: it is over {place}."
-        elif _is_of_samples(loss) and any(_is_over_samples(softmax, len(loss.targets)) for softmax in found):
-            yield name, f"{MIXED}a softmax before {name!r} is over the samples, axis 0."
+        elif _is_of_samples(loss):
+            over = next((softmax for softmax in found if _is_over_samples(softmax, len(loss.targets))), None)
+            if over is not None:
+                place = f"axis {over.axis} of shape {over.shape}"
+                yield name, f"{MIXED}a softmax before {name!r} is over the samples, {place}."
 
 
 def _ends_with_softmax(record: LossRecord) -> bool:
@@ -259,8 +262,9 @@ def _ends_with_softmax(record: LossRecord) -> bool:
 
 def _is_over_samples(softmax: SoftmaxRecord, num_samples: int) -> bool:
     """Return whether samples compete, other than each with all others, as in a loss that compares pairs."""
-    length, *others = softmax.shape
-    return softmax.axis == 0 and length == num_samples > 1 and num_samples not in others and math.prod(others) > 1
+    others = list(softmax.shape)
+    length = others.pop(softmax.axis)
+    return length == num_samples > 1 and num_samples not in others and math.prod(others) > 1
 
 
 def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
