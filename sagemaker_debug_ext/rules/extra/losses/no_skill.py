@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -48,6 +49,8 @@ MORE: Final = 3.0
 TINY: Final = 1e-12
 FALLEN: Final = 0.9
 """Ratio of an error to that at half of the steps below which training still goes on."""
+FEWEST_PASSES: Final = 5
+"""Passes of evaluation after which a model that still knows nothing of new data has learnt by heart what it knows."""
 
 
 @attrs.define
@@ -117,6 +120,48 @@ def _share_explained(features: Array, targets: Array) -> float:
     return float(1 - left * (num_rows - 1) / (num_rows - num_features - 1))
 
 
+class _OnNewData:
+    """Compares predictions of evaluation steps with the best constant, by passes of evaluation.
+
+    Args:
+        window: Number of latest steps of a pass to average.
+    """
+
+    def __init__(self, window: int) -> None:
+        self._compared = BaselineComparison(window)
+        self._best: dict[str, float] = {}
+        self._num_passes: collections.Counter[str] = collections.Counter()
+        self._is_open = False
+
+    def observe(self, view: StepView) -> None:
+        """Observe an evaluation step."""
+        self._compared.observe(view)
+        self._is_open = True
+
+    def end_pass(self) -> None:
+        """Note the gains of the evaluation steps since the last training step, if there were any."""
+        gains = self._compared.gains() if self._is_open else {}
+        self._is_open = False
+        for name, gain in gains.items():
+            self._best[name] = max(gain, self._best.get(name, gain))
+            self._num_passes[name] += 1
+
+    def has_learnt(self, name: str, limit: float) -> bool:
+        """Return whether the predictions behind a loss have a gain of at least a limit."""
+        gain = self._compared.gain(name)
+        return gain is not None and gain >= limit
+
+    def lost(self, name: str, limit: float) -> float | None:
+        """Return the gain of class predictions that were never as good as a limit, and are now worse than a constant.
+
+        None if they were, or are not. Quantities do not count, because those of later times may lie elsewhere.
+        """
+        if self._num_passes[name] < FEWEST_PASSES or not self._compared.is_of_classes(name):
+            return None
+        gain = self._compared.gain(name)
+        return gain if gain is not None and gain < 0 and self._best[name] < limit else None
+
+
 def _is_falling(gains: Sequence[float]) -> bool:
     """Return whether the error has become much lower in the second half of the steps."""
     return 100 - gains[-1] < FALLEN * (100 - gains[len(gains) // 2])
@@ -134,7 +179,9 @@ class NoSkill(BuiltinRule):
     constant over the same samples by `min_gain_percent`. More steps are used if these have fewer than 200 targets.
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
-    predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of
+    predictions of the latest EVAL steps are better than the constant. It also fires if those of classes are worse than
+    the constant, and were not better by `min_gain_percent` in any of five passes of evaluation or more: what the model
+    knows of its training data then holds for no others. If the targets are the inputs of the model, as of
     an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added, and
     if the only layer is linear, and squares and products of up to eight inputs explain much of the targets, three times
     as much as the inputs as such.
@@ -172,7 +219,7 @@ class NoSkill(BuiltinRule):
 
     def configure(self) -> None:
         self._baseline = BaselineComparison(self.parameters["window"])
-        self._on_new_data = BaselineComparison(self.parameters["window"])
+        self._on_new_data = _OnNewData(self.parameters["window"])
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
         self._moving = MovingTargets()
@@ -195,6 +242,7 @@ class NoSkill(BuiltinRule):
             self._on_new_data.observe(view)
         if not is_training(view):
             return None
+        self._on_new_data.end_pass()
         self._adversarial.observe(view)
         self._moving.observe(view)
         self._bent.observe(view)
@@ -206,36 +254,39 @@ class NoSkill(BuiltinRule):
         due = {name: gain for name, gain in of_trees.items() if gain < limit}
         if due:
             return [self._without_skill(view, due, FROM_NEW_DATA)]
-        due = {name: gain for name, gain in of_layers.items() if settled[name].fires}
-        return [self._without_skill(view, due, FROM_INPUTS)] if due else []
+        return self._issues(view, {name: measurement for name, measurement in settled.items() if measurement.fires})
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""
-        return [
-            self._without_skill(
-                view, {name: measurement.value or 0.0 for name, measurement in measurements.items()}, FROM_INPUTS
-            )
-            for view, measurements in self._pending.take()
-        ]
+        return [issue for view, measurements in self._pending.take() for issue in self._issues(view, measurements)]
+
+    def _issues(self, view: StepView, settled: Mapping[str, Measurement]) -> list[Issue]:
+        """Return the issue of losses without skill, of those in training if there are any."""
+        for what in (FROM_INPUTS, FROM_NEW_DATA):
+            gains = {name: found.value or 0.0 for name, found in settled.items() if found.text == what}
+            if gains:
+                return [self._without_skill(view, gains, what)]
+        return []
 
     def _settled(self, view: StepView, name: str, gain: float) -> Measurement:
         """Return a measurement that fires if a loss is not better than a constant, and patience is exhausted."""
         limit: float = self.parameters["min_gain_percent"]
-        validated = self._on_new_data.gain(name)
-        has_learnt = validated is not None and validated >= limit
+        lost = self._on_new_data.lost(name, limit) if gain >= limit else None
+        if lost is not None:
+            return self._pending.settle(view, name, Measurement(lost, fires=True, text=FROM_NEW_DATA), is_late=False)
+        fires = gain < limit and not self._on_new_data.has_learnt(name, limit)
         has_time = self._baseline.num_seen(name) >= self.parameters["patience_running"]
         is_late = has_time and self._best_gain[name] < limit and not _is_falling(self._gains[name])
-        return self._pending.settle(
-            view, name, Measurement(gain, fires=gain < limit and not has_learnt), is_late=is_late
-        )
+        return self._pending.settle(view, name, Measurement(gain, fires=fires, text=FROM_INPUTS), is_late=is_late)
 
     def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
         worst = min(gains, key=lambda name: gains[name])
         limit: float = self.parameters["min_gain_percent"]
         gain = gains[worst]
+        where = " in evaluation" if worst in self._gains and what == FROM_NEW_DATA else ""
         distance = f"only {gain:.2g} % below" if gain >= 0 else f"{-gain:.2g} % above"
         text = (
-            f"The model learns nothing {what}: the error of {worst!r} is {distance} that of the best constant "
+            f"The model learns nothing {what}: the error of {worst!r}{where} is {distance} that of the best constant "
             f"prediction (at least {limit:g} % below expected by now)."
         )
         if self._is_copy.get(worst):

@@ -272,6 +272,46 @@ def test_skill_in_evaluation_counts_where_dropout_makes_training_poor(run_rule, 
     assert bool(run_rule("NoSkill", steps)) == fires
 
 
+@pytest.mark.parametrize(
+    ("first", "later", "pause", "fires"),
+    [
+        (-0.2, -0.2, 5, True),
+        (0.0, -0.2, 5, True),
+        (3.0, -0.2, 5, False),
+        (-0.2, 3.0, 5, False),
+        (-0.2, -0.2, 15, False),
+    ],
+    ids=["never", "at no pass", "at first", "at last", "few passes"],
+)
+def test_skill_that_holds_for_no_new_data_fires(run_rule, first, later, pause, fires):
+    """Labels that are mixed up are learnt by heart, and each pass of evaluation is worse than a constant."""
+    at_first, learnt = classification_steps(first), classification_steps(3.0)
+    steps = {}
+    for _, number in learnt:
+        steps[TRAIN, number] = learnt[TRAIN, number]
+        if (number + 1) % pause == 0:
+            evaluated = at_first if number < 30 else classification_steps(later)
+            steps |= {(EVAL, 10 * number + place): evaluated[TRAIN, (number + place) % 60] for place in range(10)}
+    issues = run_rule("NoSkill", steps)
+    assert bool(issues) == fires
+    assert all("learns nothing that holds for new data" in issue.message for issue in issues)
+    assert not fires or first_cause(issues) == "labels"
+
+
+def test_quantities_of_new_data_may_lie_elsewhere(run_rule):
+    """Series go on at other levels, where the mean of each stretch is hard to beat."""
+    rng, steps = np.random.default_rng(0), {}
+    for number in range(60):
+        targets = rng.normal(size=(30, 1))
+        steps[TRAIN, number] = loss_tensors(targets * 0.9, targets, 0.01, "MSELoss")
+        if number % 5 == 4:
+            steps |= {
+                (EVAL, 10 * number + place): loss_tensors(targets * 0 + 3, targets, 10.0, "MSELoss")
+                for place in range(10)
+            }
+    assert run_rule("NoSkill", steps) == []
+
+
 @pytest.mark.parametrize(("known", "fires"), [(0.0, True), (0.5, False)])
 def test_the_means_of_several_targets_are_no_skill(run_rule, known, fires):
     """The best constant answers each target with its own mean, as a decoder does that ignores what it gets."""
