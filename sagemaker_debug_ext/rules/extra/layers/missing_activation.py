@@ -50,8 +50,10 @@ class MissingActivation(BuiltinRule):
     Checks inputs and outputs of fully connected layers and convolutions, at TRAIN steps (or steps without a mode). The
     rule fires if the output of a layer equals, element by element, the input of another one at `patience` consecutive
     saved steps. This must hold for at least half of the fully connected layers, because factorized matrices, which
-    follow each other on purpose, are fewer. Of three convolutions or more, it must hold for more than 55 %, because
-    every other one of those that are separable follows another. They are looked at in the first `patience` steps.
+    follow each other on purpose, are fewer. A layer that is narrower than both its input and what the next one makes
+    does not count: it is a bottleneck, as the code of an autoencoder. Of three convolutions or more, it must hold for
+    more than 55 %, because every other one of those that are separable follows another. They are looked at in the first
+    `patience` steps.
 
     Outputs that are joined with others, as in a recurrent network written by hand, count where all fully connected
     layers but the last one enter another one joined or unchanged.
@@ -110,7 +112,7 @@ class MissingActivation(BuiltinRule):
         softmaxes = [
             name
             for name in view.of_names(outputs_of_softmax)
-            if (output := view.value(name)) is not None and _enters(name, output, layers, given)
+            if (output := view.value(name)) is not None and _entered(name, output, layers, given)
         ]
         patience: int = self.parameters["patience"]
         issues = []
@@ -178,8 +180,10 @@ def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Map
     passed = view.once(_passed_through)
     name = layer.output
     for _ in range(MOST_PASSED):
-        if _enters(name, output, layers, given):
-            return _has_no_activation(view, layer)
+        following = _entered(name, output, layers, given)
+        if following:
+            is_bottleneck = not layer.is_convolution and all(_is_narrowest(view, layer, other) for other in following)
+            return not is_bottleneck and _has_no_activation(view, layer)
         further = next((part for part in passed if _is_same(output, part.given)), None)
         if further is None:
             return False
@@ -216,9 +220,17 @@ def _passed_through(view: StepView) -> list[_Passed]:
     return found
 
 
-def _enters(name: str, output: Array, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
-    """Return whether an output is the unchanged input of a layer other than its own."""
-    return any(_is_same(output, given[other.given]) for other in layers if other.output != name)
+def _entered(name: str, output: Array, layers: list[_Layer], given: Mapping[str, Array]) -> list[_Layer]:
+    """Return the layers, other than its own, of which an output is the unchanged input."""
+    return [other for other in layers if other.output != name and _is_same(output, given[other.given])]
+
+
+def _is_narrowest(view: StepView, layer: _Layer, following: _Layer) -> bool:
+    """Return whether a layer makes fewer numbers than it gets, and than the next one makes."""
+    taken, made, other = (view.value(name) for name in (layer.given, layer.output, following.output))
+    if taken is None or made is None or other is None:
+        return False
+    return made.shape[-1] < min(taken.shape[-1], other.shape[-1])
 
 
 def _is_joined(view: StepView, layer: _Layer, layers: list[_Layer], given: Mapping[str, Array]) -> bool:

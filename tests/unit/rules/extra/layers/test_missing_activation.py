@@ -29,6 +29,24 @@ def test_layers_that_follow_each_other_unchanged_fire(run_rule):
     assert run_rule("MissingActivation", steps_of_two_layers(lambda hidden: np.maximum(hidden, 0))) == []
 
 
+@pytest.mark.parametrize(
+    ("taken", "made", "after", "fires"),
+    [(8, 3, 8, False), (3, 3, 8, True), (8, 3, 3, True), (8, 3, 2, True)],
+    ids=["code of an autoencoder", "as wide as its input", "as wide as the next one", "narrower layer after layer"],
+)
+def test_a_bottleneck_needs_no_activation(run_rule, taken, made, after, fires):
+    """A layer that is narrower than its neighbours makes two layers of low rank, on purpose."""
+    rng, steps = np.random.default_rng(0), {}
+    for step in range(4):
+        code = rng.normal(size=(9, made))
+        steps[TRAIN, step] = {
+            "Net_a.weight": np.ones((made, taken)), "Net_b.weight": np.ones((after, made)),
+            "a_input_0": rng.normal(size=(9, taken)), "a_output_0": code,
+            "b_input_0": code, "b_output_0": rng.normal(size=(9, after)),
+        }  # fmt: skip
+    assert bool(run_rule("MissingActivation", steps)) == fires
+
+
 @pytest.mark.parametrize(("num", "fires_at"), [(2, []), (3, [2])])
 def test_layers_when_unchanged_for_fewer_steps_than_patience_then_do_not_fire(run_rule, num, fires_at):
     """Two steps in a row are fewer than the patience of three."""
