@@ -14,6 +14,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_weights import ClassCounts
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
+from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.samples.series import TimeOrder
 from sagemaker_debug_ext.rules.inference.samples.spreads import (
     Numbers,
@@ -109,10 +110,11 @@ class EvaluationMismatch(BuiltinRule):
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
     of at least eight different evaluation samples were saved, and while training has seen each sample at most 2.7 times
     on average. The training loss then indicates performance on new data, because the model cannot have memorized
-    samples. While the training loss falls fast, averages used in evaluation, such as those of batch normalisation, lag
-    behind. The loss of the round must therefore also be that far above the ten training losses before the latest ten,
-    if there are as many. If numeric predictions and targets were saved, their median difference must also be larger in
-    evaluation by a quarter. A few outliers are expected with some distributions, and are not a mismatch.
+    samples. While the training loss falls fast, averages used in evaluation lag behind. The loss of the round must
+    therefore also be that far above the ten training losses before the latest ten, if there are as many. While those of
+    batch normalisations, by the program record, have not followed yet, only the end of the job is checked. If numeric
+    predictions and targets were saved, their median difference must also be larger in evaluation by a quarter. A few
+    outliers are expected with some distributions, and are not a mismatch.
 
     From the third round of evaluation on, the rule also fires if the evaluated model is stale: a copy or an average
     that is not updated. Each loss of each round so far is then within 1 % of its value in the first round, in the same
@@ -160,6 +162,7 @@ class EvaluationMismatch(BuiltinRule):
         self._rounds_off: collections.Counter[str] = collections.Counter()
         self._round_before: dict[str, float] = {}
         self._classes = ClassCounts()
+        self._averages = MovingAverages()
         self._evaluated: dict[ModeKeys, tuple[StepView, list[str]]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -173,6 +176,7 @@ class EvaluationMismatch(BuiltinRule):
         """Return an issue if evaluation and training differ; None if the step allows no comparison."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             return None
+        self._averages.observe(view)
         names = view.selected(self.selection)
         self._observe_inputs(view, names)
         if view.mode is ModeKeys.PREDICT:
@@ -396,7 +400,8 @@ class EvaluationMismatch(BuiltinRule):
                 if len(self._evaluation[name]) < len(self._first_rounds[name]):
                     continue  # one loss may be the same by chance
                 return [self._not_followed(view, name)]
-            if is_off and self._is_widespread(name) and self._has_been_off(name, evaluation):
+            is_certain = not self._averages.lag or is_final(view, name)
+            if is_off and self._is_widespread(name) and self._has_been_off(name, evaluation) and is_certain:
                 text = (
                     f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} in evaluation and "
                     f"{training:.4g} in training, a ratio of {ratio:.3g} (at most {limit:g} expected), on samples that "

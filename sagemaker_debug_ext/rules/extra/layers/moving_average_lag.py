@@ -7,11 +7,12 @@ from typing import Final
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
 from sagemaker_debug_ext.rules.inference.losses import comparable_losses
+from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM, LayerRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 RATIO: Final = 2.0
@@ -51,8 +52,7 @@ class MovingAverageLag(BuiltinRule):
     def configure(self) -> None:
         self._rounds = EvaluationRounds()
         self._has_eval_steps = False
-        self._first_step: int | None = None
-        self._num_steps = 0
+        self._averages = MovingAverages()
         self._latest: list[Issue] = []
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -60,12 +60,9 @@ class MovingAverageLag(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue at the last evaluation; those of earlier ones wait for what follows."""
-        step = view.step_in(ModeKeys.TRAIN)
-        if step is not None:
-            self._first_step = step if self._first_step is None else self._first_step
-            self._num_steps = step + 1 - self._first_step
-        slowest = _slowest(self.base_trial.program or NO_PROGRAM)
-        if slowest is None:
+        self._averages.observe(view)
+        layer = self._averages.layer
+        if layer is None:
             return None
         losses = comparable_losses(view, LOSSES)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
@@ -75,20 +72,21 @@ class MovingAverageLag(BuiltinRule):
         if not compared:
             return None
         name, pair = max(compared.items(), key=lambda item: item[1].validation / (abs(item[1].training) or 1))
-        found = self._issues(view, name, pair, *slowest)
+        found = self._issues(view, name, pair, layer)
         self._latest, found = ([], found) if is_final(view, name) else (found, [])
         return found
 
-    def _issues(self, view: StepView, name: str, pair: Losses, layer: LayerRecord, share: float) -> list[Issue]:
-        left, limit = 100 * (1 - share) ** self._num_steps, self.parameters["max_left_percent"]
+    def _issues(self, view: StepView, name: str, pair: Losses, layer: LayerRecord) -> list[Issue]:
+        left, limit = self._averages.percent_left, self.parameters["max_left_percent"]
         if pair.validation > FAR_WRONG * pair.training:
             limit /= 2
         if not (left > limit and pair.validation > RATIO * pair.training > 0):
             return []
         text = (
-            f"Evaluation normalises by averages that have hardly moved: after {self._num_steps} training steps, "
-            f"{left:.0f} % of those of {layer.name!r} is where they began, and the validation loss {name!r} is "
-            f"{pair.validation:.4g}, against a training loss of {pair.training:.4g}."
+            "Evaluation normalises by averages that have hardly moved: after "
+            f"{self._averages.num_steps} training steps, {left:.0f} % of those of {layer.name!r} is where "
+            f"they began, and the validation loss {name!r} is {pair.validation:.4g}, against a training loss of "
+            f"{pair.training:.4g}."
         )
         return [self.found(view, text, tensors=[name], value=left, threshold=limit)]
 
@@ -98,9 +96,3 @@ class MovingAverageLag(BuiltinRule):
             return []
         found, self._latest = self._latest, []
         return found
-
-
-def _slowest(program: ProgramRecord) -> tuple[LayerRecord, float] | None:
-    """Return the layer whose averages follow most slowly, and the share of each step; None if there is none."""
-    averaging = [(layer, layer.moving_share) for layer in program.layers if layer.moving_share is not None]
-    return min(averaging, key=lambda found: found[1], default=None)

@@ -10,6 +10,7 @@ import attrs
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import MATTERS, EvaluationRounds, Losses, loss_pairs
 from sagemaker_debug_ext.rules.inference.losses import comparable_losses
+from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.training import loss_selection
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
@@ -33,7 +34,8 @@ class GeneralizationGap(BuiltinRule):
     ends of `patience` consecutive rounds. The validation loss is above its best value by more than `ratio_threshold` of
     it. It is also above it by a tenth of the largest validation loss so far, because small losses fluctuate. The
     training loss is below that of the best round. A gap alone, such as that of dropout or data augmentation, does not
-    fire. Where a script goes on to train another model, the next round is the first one.
+    fire, nor does a rise while averages of batch normalisations, which evaluation uses, have not followed yet. Where a
+    script goes on to train another model, the next round is the first one.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -64,12 +66,14 @@ class GeneralizationGap(BuiltinRule):
         self._courses: dict[str, _Course] = {}
         self._largest: dict[str, float] = {}
         self._has_eval_steps = False
+        self._averages = MovingAverages()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (TensorRequirement("losses", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the validation loss of a finished round is too high."""
+        self._averages.observe(view)
         losses = comparable_losses(view, self.selection)
         for name, loss in losses.items():
             if math.isfinite(loss):
@@ -85,7 +89,7 @@ class GeneralizationGap(BuiltinRule):
             return None
         patience: int = self.parameters["patience"]
         names = sorted(name for name, pair in compared.items() if self._observe(name, pair) >= patience)
-        if not names:
+        if not names or self._averages.lag:
             return []
         course, pair = self._courses[names[0]], compared[names[0]]
         limit: float = self.parameters["ratio_threshold"]

@@ -15,6 +15,7 @@ from sagemaker_debug_ext.rules.inference.loss_pairs import (
     loss_pairs,
 )
 from sagemaker_debug_ext.rules.inference.losses import comparable_losses, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.training import is_final
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
@@ -64,7 +65,8 @@ class Overfit(BuiltinRule):
         start_step: First global step to read; 0 when not given.
         patience: Number of consecutive comparisons that must exceed the threshold; 1 when not given.
         ratio_threshold: Largest tolerated gap, relative to the training loss; 0.1 when not given.
-        unless_falling: Whether to ignore the gap while the validation loss still falls; False when not given.
+        unless_falling: Whether to ignore the gap while the validation loss still falls, or the job goes on and averages
+            of batch normalisations have not followed yet; False when not given.
 
     Example:
         >>> rule = create_rule("Overfit", trial, {"ratio_threshold": 0.5, "patience": 3, "start_step": 100})
@@ -88,6 +90,7 @@ class Overfit(BuiltinRule):
         self._best: dict[str, float] = {}
         self._negligible: dict[str, float] = {}
         self._num_worse: dict[str, int] = collections.Counter()
+        self._averages = MovingAverages()
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses with too large a gap, the largest first."""
@@ -95,6 +98,7 @@ class Overfit(BuiltinRule):
             return None
         losses = comparable_losses(view, self.selection)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
+        self._averages.observe(view)
         if self.parameters["unless_falling"]:
             self._observe_constant(view)
             compared = self._rounds.observe_whole(view.mode, losses)
@@ -106,7 +110,8 @@ class Overfit(BuiltinRule):
             compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:
             compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
-        return self._evaluate(view, compared)
+        found = self._evaluate(view, compared)
+        return [] if found and self.parameters["unless_falling"] and self._averages.lag else found
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue of the last round, if no more steps will follow."""
