@@ -6,6 +6,7 @@ converted to that form, and probabilities to scores.
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 from collections.abc import Iterator, Sequence
@@ -333,6 +334,24 @@ def class_answers(view: StepView, name: str) -> Array | None:
         if loss.answers_name == name and loss.is_binary:
             return loss.scores
     return None
+
+
+def count_classes(ids: ClassIds) -> collections.Counter[int]:
+    """Return how often each class comes up."""
+    labels, numbers = np.unique(ids, return_counts=True)
+    return collections.Counter(dict(zip(labels.tolist(), numbers.tolist(), strict=True)))
+
+
+def predicted_classes(loss: LossObservation) -> tuple[ClassIds, ClassIds] | None:
+    """Return the labels and the predicted classes of samples; None if the loss is not of classes."""
+    labels = loss.targets.reshape(-1).astype(np.int64)
+    if loss.num_classes is not None:
+        return labels, np.argmax(loss.scores, axis=1).reshape(-1)
+    if not loss.is_binary:
+        return None
+    are_shares = loss.kind == "BCE" or (loss.kind is None and loss.bce_of_probabilities is not None)
+    middle = 0.5 if are_shares else 0.0
+    return labels, (loss.scores.reshape(-1) > middle).astype(np.int64)
 
 
 def predicted_in(view: StepView, names: Sequence[str], *, argmax: bool = False) -> ClassIds | None:

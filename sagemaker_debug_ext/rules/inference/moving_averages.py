@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.store.format.program import NO_PROGRAM, LayerRecord, ProgramRecord
-from sagemaker_debug_ext.vocabulary import ModeKeys
 
 SETTLED: Final = 0.5
 """Percentage of their first values that averages may still hold where they have followed."""
@@ -39,7 +39,7 @@ class MovingAverages:
                 (layer.moving_share, layer) for layer in self._program.layers if layer.moving_share is not None
             ]
             self._share, self.layer = min(averaging, key=lambda found: found[0], default=(0.0, None))
-        step = view.step_in(ModeKeys.TRAIN)
+        step = view.step_in(view.mode) if is_training(view) else None
         if step is not None:
             self._first_step = step if self._first_step is None else self._first_step
             self.num_steps = step + 1 - self._first_step

@@ -163,6 +163,7 @@ class EvaluationMismatch(BuiltinRule):
         self._round_before: dict[str, float] = {}
         self._classes = ClassCounts()
         self._averages = MovingAverages()
+        self._withheld: tuple[StepView, Issue] | None = None
         self._evaluated: dict[ModeKeys, tuple[StepView, list[str]]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -202,7 +203,11 @@ class EvaluationMismatch(BuiltinRule):
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last rounds, if no more steps will follow."""
         has_ended = any(is_final(view, name) for view, names in self._evaluated.values() for name in names)
-        return (self._evaluate_data_of_rounds() or []) if has_ended else []
+        by_data = (self._evaluate_data_of_rounds() or []) if has_ended else []
+        if self._withheld is None or not is_final(self._withheld[0], self._withheld[1].tensors[0]):
+            return by_data
+        (_, by_losses), self._withheld = self._withheld, None
+        return by_data or [by_losses]
 
     def _evaluate_inputs(self, view: StepView, names: list[str]) -> list[Issue] | None:
         """Return an issue if the inputs of a step, or of a round that it ends, differ; None if none can be compared."""
@@ -381,7 +386,7 @@ class EvaluationMismatch(BuiltinRule):
 
     def _evaluate_losses(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a loss does not fit training; None if no loss can be compared."""
-        was_evaluated = False
+        was_evaluated, self._withheld = False, None
         limit: float = self.parameters["max_ratio"]
         is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
         says_much = len(self._known_of_evaluation) >= FEWEST_EVALUATED and not self._orders[ModeKeys.EVAL].is_kept
@@ -400,12 +405,14 @@ class EvaluationMismatch(BuiltinRule):
                 if len(self._evaluation[name]) < len(self._first_rounds[name]):
                     continue  # one loss may be the same by chance
                 return [self._not_followed(view, name)]
-            is_certain = not self._averages.lag or is_final(view, name)
-            if is_off and self._is_widespread(name) and self._has_been_off(name, evaluation) and is_certain:
+            if is_off and self._is_widespread(name) and self._has_been_off(name, evaluation):
                 text = (
                     f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} in evaluation and "
                     f"{training:.4g} in training, a ratio of {ratio:.3g} (at most {limit:g} expected), on samples that "
                     "are about as new to the model."
                 )
-                return [self.found(view, text, tensors=[name], value=ratio, threshold=limit)]
+                issue = self.found(view, text, tensors=[name], value=ratio, threshold=limit)
+                if not self._averages.lag or is_final(view, name):
+                    return [issue]
+                self._withheld = view, issue
         return [] if was_evaluated else None

@@ -33,7 +33,11 @@ FAR: Final = 5
 LARGE: Final = 0.25
 """Fraction of the largest scale from which on it matters that features are not centred."""
 VERY_FAR: Final = 50
-"""Number of standard deviations from 0 beyond which it matters at any scale."""
+"""Number of standard deviations from 0 beyond which it matters for pictures at any scale."""
+MOST: Final = 0.5
+"""Fraction of its elements in which two samples differ by more than their size if features are not far from 0."""
+ROUNDING: Final = 1e-9
+"""Relative spread of numbers that are all the same, as rounding leaves it."""
 PICTURES: Final = 4
 """Number of axes of a batch of pictures, whose channels come before or after the two of a picture."""
 CUT: Final = "an embedding takes indices, and cuts numbers such as"
@@ -60,17 +64,22 @@ def largest_magnitude(inputs: Array) -> float | None:
 
 
 def offset_in_spreads(inputs: Array) -> float | None:
-    """Return how many standard deviations features lie from 0, by their median; None for few samples, or equal ones."""
+    """Return how many standard deviations features lie from 0, by their median.
+
+    None for few samples, or equal ones, and if two of them differ by more than their size in most features, which tells
+    of nearly all batches that features are not far from 0, and saves the time.
+    """
     if not holds_quantities(inputs) or inputs.ndim < 2 or len(inputs) < FEWEST_SAMPLES:
         return None
     one, other = to_float64(inputs[0]), to_float64(inputs[-1])
-    if np.mean(np.abs(one - other)) > np.mean(np.abs(one)):
-        return None  # two samples tell of nearly all batches that features are not far from 0, and save the time
+    if np.mean(np.abs(one - other) > np.abs(one)) > MOST:
+        return None
     has_channels_first = inputs.ndim == PICTURES and inputs.shape[1] < inputs.shape[-1]
     values = np.moveaxis(to_float64(inputs), 1, -1) if has_channels_first else to_float64(inputs)
     columns = values.reshape(-1, values.shape[-1])
-    spreads = columns.std(axis=0)
-    ratios = np.abs(columns.mean(axis=0))[spreads > 0] / spreads[spreads > 0]
+    distances, spreads = np.abs(columns.mean(axis=0)), columns.std(axis=0)
+    varies = spreads > ROUNDING * distances
+    ratios = distances[varies] / spreads[varies]
     found = float(np.median(ratios)) if ratios.size else math.nan
     return found if math.isfinite(found) else None
 
@@ -134,11 +143,11 @@ class InputScale(TensorRule):
     Checks floating-point inputs, and pictures of bytes, at TRAIN steps, or at all steps if the trial has no TRAIN
     steps; EvaluationMismatch is about those of evaluation. The rule fires if their root mean square is above
     `max_scale`, or their largest magnitude is below `min_scale`, at `patience` consecutive saved steps. It also fires
-    if half of the features are more than fifty standard deviations from 0, or more than five at a root mean square
-    above a quarter of `max_scale`: such features, or channels of pictures, are alike for all samples until they
-    are centred. Inputs are skipped if layers were saved and none with a weight matrix takes them unchanged: the model
-    then scales them itself, for example by a normalisation. The outputs of a Rescaling layer of Keras are checked as
-    well, because images that are scaled already may be scaled once more.
+    if half of the features are more than five standard deviations from 0 at a root mean square above a quarter of
+    `max_scale`, or half of the channels of pictures more than fifty at any: such features are alike for all samples
+    until they are centred. Inputs are skipped if layers were saved and none with a weight matrix takes them unchanged:
+    the model then scales them itself, for example by a normalisation. The outputs of a Rescaling layer of Keras are
+    checked as well, because images that are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -198,7 +207,7 @@ class InputScale(TensorRule):
         low: float = 0.0 if is_target else self.parameters["min_scale"]
         largest = view.statistic(name, largest_magnitude) if scale < low else None
         is_small = largest is not None and largest < low
-        offset = None if is_target or scale > high else view.statistic(name, offset_in_spreads)
+        offset = None if is_target or scale > high else self._offset(view, name, scale)
         is_off = offset is not None and offset > (FAR if scale > LARGE * high else VERY_FAR)
         is_beyond = scale > high or is_small or is_off
         if is_beyond and is_target:
@@ -216,6 +225,15 @@ class InputScale(TensorRule):
             value, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text
         )
         return self._pending.settle(view, name, found, is_late=length >= PATIENT) if is_target else found
+
+    def _offset(self, view: StepView, name: str, scale: float) -> float | None:
+        """Return how far features lie from 0; None if that does not matter at their scale.
+
+        The next samples of a series are alike, too, so that only those of pictures tell anything at a small scale.
+        """
+        value = view.value(name)
+        matters = scale > LARGE * self.parameters["max_scale"] or (value is not None and value.ndim == PICTURES)
+        return view.statistic(name, offset_in_spreads) if matters else None
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""

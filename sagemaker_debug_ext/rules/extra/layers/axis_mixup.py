@@ -133,8 +133,9 @@ class AxisMixup(FirstStepsRule):
       viewed as if one of the axes of places were there;
     - a softmax layer within the model, by the program record, has as many rows as there are targets, and what it puts
       out adds up to 1 over these instead of over the units;
-    - a softmax before the predictions is over an axis as long as the targets, where no other one is, or all of them are
-      over axes of length 1, so that they make 1 of everything. Hooks for PyTorch record softmaxes;
+    - a softmax before the predictions is over an axis as long as the targets, where no other axis is that long, or a
+      multiple of it, or all of them are over axes of length 1, so that they make 1 of everything. Hooks for PyTorch
+      record softmaxes;
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
       an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). If samples have a
@@ -261,10 +262,14 @@ def _ends_with_softmax(record: LossRecord) -> bool:
 
 
 def _is_over_samples(softmax: SoftmaxRecord, num_samples: int) -> bool:
-    """Return whether samples compete, other than each with all others, as in a loss that compares pairs."""
+    """Return whether samples compete: along an axis as long as they are many, where no other one can hold them.
+
+    Another one holds them where each competes with all others, as in a loss that compares pairs, or where they share an
+    axis with heads or places.
+    """
     others = list(softmax.shape)
     length = others.pop(softmax.axis)
-    return length == num_samples > 1 and num_samples not in others and math.prod(others) > 1
+    return length == num_samples > 1 and all(other % num_samples for other in others) and math.prod(others) > 1
 
 
 def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:

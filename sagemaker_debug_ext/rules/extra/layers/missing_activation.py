@@ -55,8 +55,8 @@ class MissingActivation(BuiltinRule):
     more than 55 %, because every other one of those that are separable follows another. They are looked at in the first
     `patience` steps.
 
-    Outputs that are joined with others, as in a recurrent network written by hand, count where all fully connected
-    layers but the last one enter another one joined or unchanged.
+    Outputs of layers that take the same input count if they are joined for another one, as in a recurrent network
+    written by hand, and all fully connected layers but the last one enter another one that way or unchanged.
 
     It also fires if the program record names a softmax whose output is the input of a fully connected layer. Its shares
     add up to 1, so that of many units each gets little to pass on.
@@ -101,14 +101,15 @@ class MissingActivation(BuiltinRule):
             return None
         given = _inputs_of(view, layers)
         following = [layer.output for layer in layers if _is_followed(view, layer, layers, given)]
-        joined = [
-            layer.output for layer in layers if layer.output not in following and _is_joined(view, layer, layers, given)
-        ]
-        # no layer follows the last one
-        holds = len(following) >= max(1, len(layers) / 2)
-        if joined and len(following) + len(joined) >= max(2, len(layers) - 1):
-            following += joined
-            holds = True
+        limit = max(1, len(layers) / 2)  # no layer follows the last one
+        if len(following) < limit:
+            joined = [
+                layer for layer in layers if layer.output not in following and _is_joined(view, layer, layers, given)
+            ]
+            if len(joined) > 1 and all(_is_same(given[joined[0].given], given[layer.given]) for layer in joined):
+                following += [layer.output for layer in joined]
+                limit = len(layers) - 1
+        holds = len(following) >= limit
         softmaxes = [
             name
             for name in view.of_names(outputs_of_softmax)
@@ -117,7 +118,7 @@ class MissingActivation(BuiltinRule):
         patience: int = self.parameters["patience"]
         issues = []
         if self._streaks.observe("none", holds) >= patience:
-            issues.append(self._unfollowed(view, following, len(layers) / 2))
+            issues.append(self._unfollowed(view, following, limit))
         if self._streaks.observe("softmax", bool(softmaxes)) >= patience:
             text = (
                 f"A softmax lies between layers in {describe_tensors(softmaxes)}: its shares add up to 1, so that "
@@ -228,9 +229,9 @@ def _entered(name: str, output: Array, layers: list[_Layer], given: Mapping[str,
 def _is_narrowest(view: StepView, layer: _Layer, following: _Layer) -> bool:
     """Return whether a layer makes fewer numbers than it gets, and than the next one makes."""
     taken, made, other = (view.value(name) for name in (layer.given, layer.output, following.output))
-    if taken is None or made is None or other is None:
+    if taken is None or made is None or other is None or 0 in (taken.ndim, made.ndim, other.ndim):
         return False
-    return made.shape[-1] < min(taken.shape[-1], other.shape[-1])
+    return made.shape[-1] < taken.shape[-1] and made.shape[-1] < other.shape[-1]
 
 
 def _is_joined(view: StepView, layer: _Layer, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
@@ -245,6 +246,8 @@ def _is_joined(view: StepView, layer: _Layer, layers: list[_Layer], given: Mappi
 
 def _is_part(output: Array, given: Array) -> bool:
     """Return whether the columns of an array are consecutive ones of a wider array."""
+    if 0 in (output.ndim, given.ndim):
+        return False
     width, spare = output.shape[-1], given.shape[-1] - output.shape[-1]
     if output.shape[:-1] != given.shape[:-1] or spare < 1:
         return False

@@ -89,7 +89,7 @@ class GeneralizationGap(BuiltinRule):
             return None
         patience: int = self.parameters["patience"]
         names = sorted(name for name, pair in compared.items() if self._observe(name, pair) >= patience)
-        if not names or self._averages.lag:
+        if not names or (self._has_eval_steps and self._averages.lag):
             return []
         course, pair = self._courses[names[0]], compared[names[0]]
         limit: float = self.parameters["ratio_threshold"]

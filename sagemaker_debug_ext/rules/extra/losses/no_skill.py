@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -13,7 +14,15 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
 from sagemaker_debug_ext.rules.inference.baselines.constant import BaselineComparison
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, columns_of, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import (
+    INPUTS,
+    columns_of,
+    count_classes,
+    label_entropy,
+    observed_losses,
+    predicted_classes,
+)
+from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
 from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -51,6 +60,8 @@ FALLEN: Final = 0.9
 """Ratio of an error to that at half of the steps below which training still goes on."""
 FEWEST_PASSES: Final = 5
 """Passes of evaluation after which a model that still knows nothing of new data has learnt by heart what it knows."""
+CHANCE: Final = 3.0
+"""Number of standard deviations by which more predictions may be right by chance."""
 
 
 @attrs.define
@@ -121,45 +132,78 @@ def _share_explained(features: Array, targets: Array) -> float:
 
 
 class _OnNewData:
-    """Compares predictions of evaluation steps with the best constant, by passes of evaluation.
+    """Compares predictions of evaluation with the best constant, and each pass of evaluation with what is right.
 
     Args:
-        window: Number of latest steps of a pass to average.
+        window: Number of latest steps to average.
     """
 
     def __init__(self, window: int) -> None:
         self._compared = BaselineComparison(window)
-        self._best: dict[str, float] = {}
-        self._num_passes: collections.Counter[str] = collections.Counter()
-        self._is_open = False
+        self._averages = MovingAverages()
+        self._window = window
+        self._pass = _Pass(window)
+        self._gains_of_passes: dict[str, list[float]] = {}
+        self._have_learnt: set[str] = set()
 
-    def observe(self, view: StepView) -> None:
-        """Observe an evaluation step."""
-        self._compared.observe(view)
-        self._is_open = True
-
-    def end_pass(self) -> None:
-        """Note the gains of the evaluation steps since the last training step, if there were any."""
-        gains = self._compared.gains() if self._is_open else {}
-        self._is_open = False
-        for name, gain in gains.items():
-            self._best[name] = max(gain, self._best.get(name, gain))
-            self._num_passes[name] += 1
+    def observe(self, view: StepView, limit: float) -> None:
+        """Observe a step; a training step ends a pass of evaluation, which shows skill from a gain of `limit` on."""
+        self._averages.observe(view)
+        if view.mode is ModeKeys.EVAL:
+            self._compared.observe(view)
+            self._pass.observe(view)
+        elif is_training(view) and self._pass.is_open:
+            for name, gain in self._pass.gains().items() if not self._averages.lag else ():
+                self._gains_of_passes.setdefault(name, []).append(gain)
+                if gain >= limit or self._pass.is_better_than_commonest(name):
+                    self._have_learnt.add(name)
+            self._pass = _Pass(self._window)
 
     def has_learnt(self, name: str, limit: float) -> bool:
         """Return whether the predictions behind a loss have a gain of at least a limit."""
         gain = self._compared.gain(name)
         return gain is not None and gain >= limit
 
-    def lost(self, name: str, limit: float) -> float | None:
-        """Return the gain of class predictions that were never as good as a limit, and are now worse than a constant.
-
-        None if they were, or are not. Quantities do not count, because those of later times may lie elsewhere.
-        """
-        if self._num_passes[name] < FEWEST_PASSES or not self._compared.is_of_classes(name):
+    def lost(self, name: str) -> float | None:
+        """Return the latest gain of class predictions that no pass has found better than a constant; None otherwise."""
+        gains = self._gains_of_passes.get(name, ())
+        if len(gains) < FEWEST_PASSES or name in self._have_learnt or gains[-1] >= 0:
             return None
-        gain = self._compared.gain(name)
-        return gain if gain is not None and gain < 0 and self._best[name] < limit else None
+        return gains[-1]
+
+
+class _Pass:
+    """The predictions of classes in one pass of evaluation.
+
+    Quantities do not count, because later ones may lie elsewhere, where the mean of each pass is hard to beat.
+    """
+
+    def __init__(self, window: int) -> None:
+        self._compared = BaselineComparison(window)
+        self._classes: dict[str, collections.Counter[int]] = {}
+        self._num_right: collections.Counter[str] = collections.Counter()
+        self.is_open = False
+
+    def observe(self, view: StepView) -> None:
+        """Observe a step of the pass."""
+        self.is_open = True
+        self._compared.observe(view)
+        for loss in observed_losses(view):
+            ids = predicted_classes(loss)
+            if ids is not None:
+                labels, predicted = ids
+                self._classes.setdefault(loss.name, collections.Counter()).update(count_classes(labels))
+                self._num_right[loss.name] += int(np.count_nonzero(labels == predicted))
+
+    def gains(self) -> dict[str, float]:
+        """Return the gain of each loss of classes."""
+        return {name: gain for name, gain in self._compared.gains().items() if name in self._classes}
+
+    def is_better_than_commonest(self, name: str) -> bool:
+        """Return whether more predictions are right than if all were the most common class, by more than chance."""
+        total, most = self._classes[name].total(), max(self._classes[name].values())
+        chance = math.sqrt(most * (total - most) / total)
+        return self._num_right[name] > most + CHANCE * chance
 
 
 def _is_falling(gains: Sequence[float]) -> bool:
@@ -179,12 +223,15 @@ class NoSkill(BuiltinRule):
     constant over the same samples by `min_gain_percent`. More steps are used if these have fewer than 200 targets.
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
-    predictions of the latest EVAL steps are better than the constant. It also fires if those of classes are worse than
-    the constant, and were not better by `min_gain_percent` in any of five passes of evaluation or more: what the model
-    knows of its training data then holds for no others. If the targets are the inputs of the model, as of
+    predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of
     an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added, and
     if the only layer is linear, and squares and products of up to eight inputs explain much of the targets, three times
     as much as the inputs as such.
+
+    At the end of the job, the rule also fires if what the model knows of its training data holds for no others: none of
+    five passes of evaluation or more, each before further training, was better than the constant by `min_gain_percent`,
+    or had more right classes than the most common one would have by chance, and the latest was worse than the constant.
+    Passes do not count while averages of batch normalisations have not followed.
 
     Some sound models learn nothing for a long time, because their learning rate is warmed up or the first step is the
     hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
@@ -238,15 +285,13 @@ class NoSkill(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a constant prediction is as good."""
-        if view.mode is ModeKeys.EVAL:
-            self._on_new_data.observe(view)
+        limit: float = self.parameters["min_gain_percent"]
+        self._on_new_data.observe(view, limit)
         if not is_training(view):
             return None
-        self._on_new_data.end_pass()
         self._adversarial.observe(view)
         self._moving.observe(view)
         self._bent.observe(view)
-        limit: float = self.parameters["min_gain_percent"]
         of_trees, of_layers = dict(self._of_trees(view)), dict(self._of_layers(view))
         if not (of_trees or of_layers):
             return None
@@ -271,7 +316,7 @@ class NoSkill(BuiltinRule):
     def _settled(self, view: StepView, name: str, gain: float) -> Measurement:
         """Return a measurement that fires if a loss is not better than a constant, and patience is exhausted."""
         limit: float = self.parameters["min_gain_percent"]
-        lost = self._on_new_data.lost(name, limit) if gain >= limit else None
+        lost = self._on_new_data.lost(name) if gain >= limit else None
         if lost is not None:
             return self._pending.settle(view, name, Measurement(lost, fires=True, text=FROM_NEW_DATA), is_late=False)
         fires = gain < limit and not self._on_new_data.has_learnt(name, limit)

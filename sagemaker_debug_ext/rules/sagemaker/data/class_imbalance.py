@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import attrs
-import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, ClassIds, has_one_for_each_sample
@@ -16,8 +15,10 @@ from sagemaker_debug_ext.rules.inference.losses import (
     INPUTS,
     LossObservation,
     class_labels,
+    count_classes,
     labels_in,
     observed_losses,
+    predicted_classes,
     predicted_in,
 )
 from sagemaker_debug_ext.rules.inference.training import is_final, is_training
@@ -76,7 +77,7 @@ class _PlacesOfClasses:
     def add(self, labels: ClassIds, predictions: ClassIds) -> None:
         """Add a step."""
         found = labels[labels == predictions]
-        self._latest.append((_count(labels), _count(found)))
+        self._latest.append((count_classes(labels), count_classes(found)))
 
     def unpredicted(self, *, of_samples: bool = False) -> tuple[int, int, int] | None:
         """Return the rarest class that is hardly ever predicted, its number of places, and that of all; None if none.
@@ -94,11 +95,6 @@ class _PlacesOfClasses:
             if enough <= number < rare * total and found[label] <= hardly * number:
                 return label, number, total
         return None
-
-
-def _count(ids: ClassIds) -> collections.Counter[int]:
-    labels, numbers = np.unique(ids, return_counts=True)
-    return collections.Counter(dict(zip(labels.tolist(), numbers.tolist(), strict=True)))
 
 
 def _is_per_sample(view: StepView, name: str) -> bool:
@@ -121,18 +117,6 @@ def is_weighed(view: StepView, labels: str) -> bool:
             if plain is not None:
                 return abs(loss.value - plain) > PLAIN * abs(plain)
     return False
-
-
-def _ids(loss: LossObservation) -> tuple[ClassIds, ClassIds] | None:
-    """Return the labels and the predicted classes of samples; None if the loss is not of classes."""
-    labels = loss.targets.reshape(-1).astype(np.int64)
-    if loss.num_classes is not None:
-        return labels, np.argmax(loss.scores, axis=1).reshape(-1)
-    if not loss.is_binary:
-        return None
-    are_shares = loss.kind == "BCE" or (loss.kind is None and loss.bce_of_probabilities is not None)
-    middle = 0.5 if are_shares else 0.0
-    return labels, (loss.scores.reshape(-1) > middle).astype(np.int64)
 
 
 class ClassImbalance(BuiltinRule):
@@ -228,7 +212,11 @@ class ClassImbalance(BuiltinRule):
     def _evaluate_samples(self, view: StepView, names: list[str]) -> list[Issue]:
         """Return an issue if the job has ended and a rare class of samples is never predicted."""
         losses = observed_losses(view) if self.parameters["per_sample"] and is_training(view) else ()
-        classified = [(loss, ids) for loss in losses if loss.targets_name in names and (ids := _ids(loss)) is not None]
+        classified = [
+            (loss, ids)
+            for loss in losses
+            if loss.targets_name in names and (ids := predicted_classes(loss)) is not None
+        ]
         return [issue for loss, ids in classified if (issue := self._add_places(view, loss, *ids)) is not None]
 
     def _evaluate_places(self, view: StepView, names: list[str]) -> list[Issue] | None:
@@ -236,7 +224,7 @@ class ClassImbalance(BuiltinRule):
         found: list[Issue] = []
         losses = [loss for loss in observed_losses(view) if loss.targets_name in names and loss.targets.ndim > 2]
         for loss in losses if is_training(view) else ():
-            ids = _ids(loss)
+            ids = predicted_classes(loss)
             if ids is None or (self.parameters["unless_weighed"] and is_weighed(view, loss.targets_name)):
                 continue
             issue = self._add_places(view, loss, *ids)

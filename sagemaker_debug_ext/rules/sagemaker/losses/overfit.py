@@ -94,11 +94,11 @@ class Overfit(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses with too large a gap, the largest first."""
+        self._averages.observe(view)
         if view.step < self.parameters["start_step"]:
             return None
         losses = comparable_losses(view, self.selection)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
-        self._averages.observe(view)
         if self.parameters["unless_falling"]:
             self._observe_constant(view)
             compared = self._rounds.observe_whole(view.mode, losses)
@@ -111,7 +111,8 @@ class Overfit(BuiltinRule):
         if not self._has_eval_steps:
             compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
         found = self._evaluate(view, compared)
-        return [] if found and self.parameters["unless_falling"] and self._averages.lag else found
+        waits = self.parameters["unless_falling"] and self._has_eval_steps and self._averages.lag
+        return [] if found and waits else found
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue of the last round, if no more steps will follow."""

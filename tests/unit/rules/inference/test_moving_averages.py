@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
-from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import EVAL, TRAIN, loss_rounds
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import Trial, create_trial
+from support.rule_trials import EVAL, GLOBAL, TRAIN, loss_rounds
 
 NUM_ROUNDS = 20
 TRAINING = [0.5**number for number in range(NUM_ROUNDS)]
@@ -42,6 +44,30 @@ def test_overfitting_when_the_job_ends_before_the_averages_have_followed_then_fi
     (issue,) = run_rule("Overfit", steps, **PARAMETERS["Overfit"])
     assert issue.step == 2 * NUM_ROUNDS - 1
     assert len(run_rule("Overfit", steps, ratio_threshold=3)) > 1
+
+
+@pytest.mark.parametrize("rule", PARAMETERS)
+def test_losses_that_are_paired_by_name_do_not_wait(run_rule, averages, rule):
+    """Where evaluation has no steps of its own, it may have been made at any time."""
+    averages(SLOW)
+    losses = [(TRAINING[0], 1.0), (TRAINING[1], 1.0), *[(train, 3.0) for train in TRAINING[2:]]]
+    steps = {
+        (GLOBAL, step): {"train-loss": train, "validation-loss": other} for step, (train, other) in enumerate(losses)
+    }
+    assert run_rule(rule, steps, **PARAMETERS[rule]) != []
+
+
+def test_a_mismatch_that_is_withheld_is_found_in_a_followed_job_too(tmp_path, averages):
+    """The end of a job is known only after its last step."""
+    averages(SLOW)
+    rng, job = np.random.default_rng(0), SmallTrial(tmp_path)
+    for step in range(16):
+        mode, loss = (TRAIN, 1.0) if step < 12 else (EVAL, 3.0)
+        job.write(mode, step % 12, {"Net_input_0": rng.normal(size=(16, 6)), "loss": loss}, global_step=step)
+    trial = create_trial(str(tmp_path))
+    rule = create_rule("EvaluationMismatch", trial)
+    issues = evaluate([rule], trial, sleep=lambda _seconds: job.end()).run()
+    assert [issue.step for issue in issues] == [15]
 
 
 @pytest.mark.parametrize(("share", "fires_at"), [(SLOW, [15]), (FAST, [12, 13, 14, 15])])

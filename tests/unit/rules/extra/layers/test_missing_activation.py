@@ -62,7 +62,7 @@ def test_layers_when_fewer_than_half_follow_unchanged_then_do_not_fire(run_rule,
     assert bool(run_rule("MissingActivation", steps)) == fires
 
 
-def steps_of_a_recurrent_cell(bend, *, has_head=False):
+def steps_of_a_recurrent_cell(bend, *, has_head=False, is_fused=False):
     """Return steps of a cell that joins two of its layers for a third, and perhaps of two more layers before it."""
     rng = np.random.default_rng(0)
     found = {}
@@ -71,7 +71,7 @@ def steps_of_a_recurrent_cell(bend, *, has_head=False):
         found[TRAIN, step] = {
             "Net_state.weight": np.ones((6, 9)), "Net_answer.weight": np.ones((2, 9)),
             "Net_last.weight": np.ones((2, 8)), "state_input_0": np.ones((8, 9)), "state_output_0": state,
-            "answer_input_0": np.ones((8, 9)), "answer_output_0": answer,
+            "answer_input_0": np.ones((8, 9)) * (1 + is_fused), "answer_output_0": answer,
             "last_input_0": np.hstack([bend(state), bend(answer)]), "last_output_0": answer * 2,
         }  # fmt: skip
         if has_head:
@@ -89,6 +89,19 @@ def test_layers_when_all_are_joined_unchanged_then_fire(run_rule):
     (issue, *_) = run_rule("MissingActivation", steps_of_a_recurrent_cell(lambda values: values))
     assert (issue.step, issue.tensors) == (2, ("answer_output_0", "state_output_0"))
     assert run_rule("MissingActivation", steps_of_a_recurrent_cell(np.tanh)) == []
+
+
+def test_projections_of_several_inputs_when_joined_then_do_not_fire(run_rule):
+    """What a picture and a text give is often joined as it is, after other layers than fully connected ones."""
+    assert run_rule("MissingActivation", steps_of_a_recurrent_cell(lambda values: values, is_fused=True)) == []
+
+
+def test_layers_of_single_numbers_give_no_error(run_rule):
+    """A loss with a weight of its own has no axis to join or to compare."""
+    steps = steps_of_a_recurrent_cell(lambda values: values)
+    for values in steps.values():
+        values |= {"answer_output_0": np.float64(1.5), "state_input_0": np.float64(0.5)}
+    assert run_rule("MissingActivation", steps) == []
 
 
 def test_layers_when_some_are_joined_unchanged_then_do_not_fire(run_rule):

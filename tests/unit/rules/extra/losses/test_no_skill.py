@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Trial, create_trial
 from support.rule_trials import (
@@ -296,6 +296,48 @@ def test_skill_that_holds_for_no_new_data_fires(run_rule, first, later, pause, f
     assert bool(issues) == fires
     assert all("learns nothing that holds for new data" in issue.message for issue in issues)
     assert not fires or first_cause(issues) == "labels"
+
+
+def rounds_of(evaluations):
+    """Return steps of training with skill, and after each ten of them a pass of evaluation of one batch."""
+    steps = classification_steps(3.0, num=10 * len(evaluations) + 1)
+    found = {}
+    for (mode, number), tensors in steps.items():
+        if number % 10 == 0 and number:
+            found[EVAL, number] = loss_tensors(*evaluations[number // 10 - 1])
+        found[mode, number] = tensors
+    return found
+
+
+def batch_of(confidence, *, scale=1.0, share=1.0):
+    """Return scores and labels of 300 samples, a share of them with a bonus of the right class, the rest of another."""
+    rng = np.random.default_rng(0)
+    labels, scores = rng.integers(0, 3, 300), rng.normal(size=(300, 3)) * 0.1
+    right = np.where(rng.random(300) < share, labels, (labels + 1) % 3)
+    scores[np.arange(300), right] += confidence
+    return scores * scale, labels
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "fires"),
+    [
+        ([batch_of(-1)] * 8, True),
+        ([batch_of(0.0, scale=10)] * 8, True),
+        ([batch_of(-1, scale=30), *[batch_of(1)] * 7], False),
+        ([batch_of(3, scale=10, share=0.7)] * 8, False),
+    ],
+    ids=["worse", "wild guesses", "first pass far off", "right but overconfident"],
+)
+def test_passes_of_evaluation_are_judged_each_on_its_own(run_rule, evaluations, fires):
+    """A pass counts by its own batches, and by how many samples are right where the loss is high."""
+    assert bool(run_rule("NoSkill", rounds_of(evaluations))) == fires
+
+
+def test_passes_when_averages_lag_then_do_not_count(run_rule, monkeypatch):
+    """Normalisation by averages that have not followed is no lack of skill."""
+    layer = LayerRecord(name="bn", type="BatchNormalization", moving_share=0.01)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=(layer,)))
+    assert run_rule("NoSkill", rounds_of([batch_of(-1)] * 8)) == []
 
 
 def test_quantities_of_new_data_may_lie_elsewhere(run_rule):
