@@ -231,7 +231,7 @@ def _is_narrowest(view: StepView, layer: _Layer, following: _Layer) -> bool:
     taken, made, other = (view.value(name) for name in (layer.given, layer.output, following.output))
     if taken is None or made is None or other is None or 0 in (taken.ndim, made.ndim, other.ndim):
         return False
-    return made.shape[-1] < taken.shape[-1] and made.shape[-1] < other.shape[-1]
+    return bool(made.shape[-1] < min(taken.shape[-1], other.shape[-1]))
 
 
 def _is_joined(view: StepView, layer: _Layer, layers: list[_Layer], given: Mapping[str, Array]) -> bool:
