@@ -116,7 +116,7 @@ class BaselineComparison:
         if not answered or self._num_targets[name] < FEWEST_TARGETS:
             return None
         # the kind of a loss may be unknown at single steps, as at the last batch of an epoch, which is smaller
-        of_classes = self.is_of_classes(name)
+        (of_classes, _), *_ = collections.Counter(observation.of_classes for observation in answered).most_common()
         kept = [observation for observation in answered if observation.of_classes == of_classes]
         if any(observation.targets.shape[1:] != kept[-1].targets.shape[1:] for observation in kept):
             return None
@@ -125,11 +125,6 @@ class BaselineComparison:
         if not (constant > 0 and np.isfinite(constant)):
             return None
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
-
-    def is_of_classes(self, name: str) -> bool:
-        """Return whether most of the latest predictions behind a loss are of classes."""
-        answered = self._answered.get(name, ())
-        return sum(observation.of_classes for observation in answered) > len(answered) / 2
 
     def gains(self) -> dict[str, float]:
         """Return the gain of each loss that is known; see `gain`."""

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
+from sagemaker_debug_ext.rules.reading.step_view import StepReader
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Trial, create_trial
@@ -78,3 +80,12 @@ def test_mismatch_of_losses_when_averages_follow_then_only_the_last_step_counts(
     steps = {(TRAIN, step): {"Net_input_0": rng.normal(size=(16, 6)), "loss": 1.0} for step in range(12)}
     steps |= {(EVAL, step): {"Net_input_0": rng.normal(size=(16, 6)), "loss": 3.0} for step in range(4)}
     assert [issue.step for issue in run_rule("EvaluationMismatch", steps)] == fires_at
+
+
+def test_steps_when_they_have_no_modes_then_move_averages_too(averages, make_trial):
+    """A script that sets no mode trains all the same."""
+    averages(SLOW)
+    views, found = StepReader(make_trial({(GLOBAL, step): {"loss": 1.0} for step in range(3)})), MovingAverages()
+    for step in range(3):
+        found.observe(views.at(step))
+    assert found.percent_left == pytest.approx(100 * (1 - SLOW) ** 3)

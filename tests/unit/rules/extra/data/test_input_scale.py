@@ -54,6 +54,13 @@ def test_inputs_far_from_0_must_be_centred(run_rule, inputs, fires):
     assert bool(run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3))) == fires
 
 
+def test_two_samples_that_differ_in_few_features_hide_no_offset(run_rule):
+    """A column of a wide spread says nothing of the others, however far apart the first and the last sample are."""
+    inputs = np.hstack([RNG.normal(12, 0.5, (32, 3)), RNG.normal(0, 10, (32, 2))])
+    inputs[0, 3:], inputs[-1, 3:] = 0, 60
+    assert fired_at(run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3))) == [2]
+
+
 @pytest.mark.parametrize(
     ("given", "fires"),
     [({"0_input_0": 1.0, "Net_0.weight": np.ones((3, 4))}, True), ({}, False)],
