@@ -99,7 +99,8 @@ def _summarise_part(  # type: ignore[no-untyped-def]
     tl.store(row + 9, pivot)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+# Triton compiles a variant for each alignment of the results and for counts that 16 divides, which would be no faster.
+@triton.jit(do_not_specialize=["count", "results"])  # type: ignore[untyped-decorator]
 def _summarise(  # type: ignore[no-untyped-def]
     source,
     count,
