@@ -1,12 +1,12 @@
 """Measure what the rules find in real buggy programs, and what they say of the same programs with their published fix.
 
     python benchmarks/detection/harness/programs.py [--python PYTHON] [--only NAME ...] [--framework NAME] [--jobs N]
-        [--blind | --sound] [--json FILE] [--keep FOLDER]
+        [--every N] [--blind | --sound] [--json FILE] [--keep FOLDER]
 
 Each program is run twice under ``sagemaker-debug run``, as published and with ``--fixed``, and everything is saved at
-each step. ``sagemaker-debug rules run --recommended`` evaluates both trials. With ``--sound``, it is the programs of
-``suites/sound_programs/`` instead, each once. With ``--json``, results are added to the file as they come, and programs
-that it holds already are not run again.
+each step, or at every so many. ``sagemaker-debug rules run --recommended`` evaluates both trials. With ``--sound``, it
+is the programs of ``suites/sound_programs/`` instead, each once. With ``--json``, results are added to the file as they
+come, and programs that it holds already are not run again.
 """
 
 from __future__ import annotations
@@ -63,12 +63,13 @@ class Run:
         return cls(pair.name, variant, (str(PROGRAMS / f"{pair.name}.py"), *option))
 
 
-def run_program(run: Run, python: Path, folder: Path, timeout_seconds: float) -> dict:
-    """Train a program, evaluate its trial, and return what was found."""
+def run_program(run: Run, python: Path, folder: Path, timeout_seconds: float, interval: int = 1) -> dict:
+    """Train a program, of which every so many steps are saved, evaluate its trial, and return what was found."""
     tool = str(python.parent / "sagemaker-debug")
     trial = folder / f"{run.name.replace('/', '-')}-{run.variant}"
     configuration = folder / f"{trial.name}.json"
-    configuration.write_text(json.dumps({"LocalPath": str(trial), "HookParameters": SAVE_EVERYTHING}), encoding="utf-8")
+    parameters = {**SAVE_EVERYTHING, "save_interval": str(interval)}
+    configuration.write_text(json.dumps({"LocalPath": str(trial), "HookParameters": parameters}), encoding="utf-8")
     environment = {**os.environ, **ENVIRONMENT, "SMDEBUG_CONFIG_FILE_PATH": str(configuration)}
     result = {"name": run.name, "variant": run.variant, "rules": [], "causes": [], "errors": {}, "trouble": ""}
     began = time.perf_counter()
@@ -150,6 +151,7 @@ def main() -> None:
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="interpreter that has the frameworks")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="run these programs only")
     parser.add_argument("--framework", choices=FRAMEWORKS, help="run one framework only")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="save every N steps (default: 1)")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--blind", action="store_true", help="run those by authors who had seen no rule only")
     kind.add_argument("--sound", action="store_true", help="run the sound programs")
@@ -184,7 +186,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as temporary:
             folder = arguments.keep or Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
-            result = run_program(run, arguments.python, folder, arguments.timeout)
+            result = run_program(run, arguments.python, folder, arguments.timeout, arguments.every)
         results.append(result)
         _print_result(result)
         if arguments.json:
