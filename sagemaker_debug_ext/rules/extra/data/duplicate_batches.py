@@ -28,6 +28,8 @@ FEWEST_KINDS: Final = 3
 SAME_NUMBERS: Final = "as from loading processes that draw the same random numbers"
 """Message part on batches that come in pairs."""
 WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS,))
+MANY_MORE: Final = 4
+"""How many times as many distinct samples evaluation has where training repeats too few of them."""
 MAY_BE_ALL: Final = 200
 """Number of samples from which on a batch may be the whole data set."""
 
@@ -50,18 +52,20 @@ def is_of_one_sample(batch: Array) -> bool:
     return samples is not None and len(samples) > 1 and len(set(samples)) == 1
 
 
-def share_of_samples(batches: Sequence[Sequence[bytes] | None]) -> float:
+def share_of_samples(batches: Sequence[Sequence[bytes] | None], num_evaluated: int = 0) -> float:
     """Return the mean percentage of distinct samples in a batch; 100 if only few distinct samples are possible.
 
     Args:
         batches: A hash of each sample of each batch; None if samples cannot be distinguished.
+        num_evaluated: Number of distinct samples of evaluation, by which more are possible than training has.
     """
     known = [batch for batch in batches if batch]
     if len(known) < len(batches):
         return 100.0
     kinds = [set(batch) for batch in known]
     numbers = [len(kind) for kind in kinds]
-    has_few_kinds = len(set().union(*kinds)) <= 2 * max(numbers)
+    num_kinds = len(set().union(*kinds))
+    has_few_kinds = num_kinds <= 2 * max(numbers) and num_evaluated <= MANY_MORE * num_kinds
     if has_few_kinds and max(numbers) > 1:
         return 100.0
     return statistics.fmean(100.0 * number / len(batch) for number, batch in zip(numbers, known, strict=True))
@@ -91,7 +95,8 @@ class DuplicateBatches(TensorRule):
     batches of a pair, because some scripts use each batch several times.
 
     Samples with few possible values, such as the positions on a board, repeat in each batch. Such samples count only if
-    all samples of a batch are equal, or if the batches together have more than twice as many distinct samples. A
+    all samples of a batch are equal, if the batches together have more than twice as many distinct samples, or, with
+    `unless_all`, if evaluation had more than four times as many as they have together. A
     repeated batch of 200 samples or more does not fire, because it may be the whole data set, unless its index shows
     that an epoch has more batches than are distinct. Neither do several batches that are exactly those of an epoch, by
     their index. Training on smaller data in one batch fires: exclude the rule.
@@ -162,7 +167,8 @@ class DuplicateBatches(TensorRule):
         if len(seen) < window:
             return None
         limit: float = self.parameters["max_share_percent"]
-        of_batches, of_samples = 100.0 * len(set(seen)) / window, share_of_samples(list(samples))
+        of_batches = 100.0 * len(set(seen)) / window
+        of_samples = share_of_samples(list(samples), len(self._of_evaluation[name]))
         if self._longest_epoch <= (kinds := len(set(seen))) and (
             (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL
             or self._may_be_all(name)

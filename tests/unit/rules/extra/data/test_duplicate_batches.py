@@ -65,6 +65,16 @@ def test_samples_may_be_of_few_kinds(run_rule, kinds, repeats, fires):
     assert bool(run_rule("DuplicateBatches", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(("kinds", "num_evaluated", "fires"), [(2, 9, True), (2, 8, False), (12, 60, False)])
+def test_few_kinds_of_samples_fire_where_evaluation_has_many_more(run_rule, kinds, num_evaluated, fires):
+    """A sampler that draws two samples for ever is told from positions on a board, which evaluation repeats as well."""
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(num_evaluated, 5))
+    steps = {(EVAL, 0): {"Net_input_0": samples}}
+    steps |= {(TRAIN, step): {"Net_input_0": samples[rng.permutation(32) % kinds]} for step in range(12)}
+    assert bool(run_rule("DuplicateBatches", steps, unless_all=True)) == fires
+
+
 @pytest.mark.parametrize(("size", "fires"), [(199, True), (200, False)])
 def test_a_large_batch_may_be_all_data(run_rule, size, fires):
     """A batch of 200 samples may be the whole data set, so the same batch at each step is tolerated."""

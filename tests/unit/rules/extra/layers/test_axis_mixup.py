@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.extra.layers._attention_heads import HeadMixup, find_head_mixup
 from sagemaker_debug_ext.rules.extra.layers.axis_mixup import is_reshaped_series
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord, SoftmaxRecord
 from sagemaker_debug_ext.trials import Trial
@@ -273,3 +274,84 @@ def test_states_that_were_flattened_across_samples_fire(run_rule, rows, fires):
     """States of a recurrent layer have the layers and directions first, and then the samples."""
     steps = steps_of(lambda _: {"gru_output_0": np.zeros((6, 3)), "gru_output_1": STATES, "head_input_0": rows})
     assert bool(run_rule("AxisMixup", steps)) == fires
+
+
+def attend(projected, num_heads, *, at_split=False, at_join=False, sharpness=1.0):
+    """Return what an attention makes of queries, keys and values of shape (3, samples, places, units)."""
+    samples, places, units = projected.shape[1:]
+
+    def split(numbers):
+        if at_split:
+            return numbers.reshape(samples, num_heads, places, -1)
+        return numbers.reshape(samples, places, num_heads, -1).swapaxes(1, 2)
+
+    queries, keys, values = map(split, projected)
+    scores = sharpness * queries @ keys.swapaxes(2, 3) / np.sqrt(units / num_heads)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    results = weights / weights.sum(axis=-1, keepdims=True) @ values
+    return (results if at_join else results.swapaxes(1, 2)).reshape(samples, places, units)
+
+
+def fused(projected):
+    """Put queries, keys and values side by side."""
+    return np.concatenate(list(projected), axis=-1)
+
+
+def fused_by_head(projected, num_heads):
+    """Put queries, keys and values of each head side by side."""
+    by_head = projected.reshape(*projected.shape[:3], num_heads, -1)
+    return np.moveaxis(by_head, 0, 3).reshape(*projected.shape[1:3], -1)
+
+
+@pytest.mark.parametrize("num_heads", [2, 4])
+@pytest.mark.parametrize(
+    "made_of",
+    [lambda projected, _: projected[2], lambda projected, _: fused(projected), fused_by_head],
+    ids=["values alone", "side by side", "side by side for each head"],
+)
+@pytest.mark.parametrize(
+    ("mixup", "fires"),
+    [({}, False), ({"at_join": True}, True), ({"sharpness": 99.0}, False), ({"sharpness": 99.0, "at_join": True}, False)],
+    ids=["sound", "joined by a reshape", "sound, few places count", "few places count"],
+)
+def test_heads_that_a_reshape_joins_fire(run_rule, monkeypatch, num_heads, made_of, mixup, fires):
+    """Heads must be moved behind the places again. Where few places count at once, the numbers leave it open."""
+    layers = tuple(LayerRecord(name=f"block.attend.{name}", type="Linear") for name in ("project", "out"))
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
+    steps = {}
+    for step in range(3):
+        projected = np.random.default_rng(step).normal(0, 0.5, (3, 8, 10, 16))
+        results = attend(projected, num_heads, **mixup)
+        made = made_of(projected, num_heads)
+        steps[TRAIN, step] = {"block.attend.project_output_0": made, "block.attend.out_input_0": results}
+    issues = run_rule("AxisMixup", steps)
+    assert fired_at(issues) == ([1] if fires else [])
+    assert all(f"a reshape joins its {num_heads} heads" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize("at_join", [True, False])
+def test_heads_that_a_reshape_splits_are_found(at_join):
+    """A view of (samples, places, units) as (samples, heads, places, …) hands each head units of other places."""
+    projected = np.random.default_rng(0).normal(0, 0.5, (3, 8, 10, 16))
+    results = attend(projected, 4, at_split=True, at_join=at_join)
+    assert find_head_mixup(projected[2], results) == HeadMixup(num_heads=4, at_split=True)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        lambda values: attend(np.stack([values] * 3).swapaxes(1, 2), 4).swapaxes(0, 1),
+        lambda values: values.mean(axis=1, keepdims=True).repeat(10, axis=1),
+        lambda values: np.maximum(values, 0),
+        lambda values: np.random.default_rng(1).normal(size=values.shape),
+        np.zeros_like,
+        lambda values: values * np.nan,
+        lambda values: values[:, :3],
+        lambda values: values[:0],
+    ],
+    ids=["places first", "mean", "activation", "unrelated", "zeros", "not finite", "few places", "no samples"],
+)
+def test_results_of_no_mixup_are_left_alone(results):
+    """Other layers, other orders of the axes, and numbers that say nothing are no mixups."""
+    values = np.random.default_rng(0).normal(0, 0.5, (8, 10, 16))
+    assert find_head_mixup(values[: len(results(values))], results(values)) is None
