@@ -311,7 +311,12 @@ def fused_by_head(projected, num_heads):
 )
 @pytest.mark.parametrize(
     ("mixup", "fires"),
-    [({}, False), ({"at_join": True}, True), ({"sharpness": 99.0}, False), ({"sharpness": 99.0, "at_join": True}, False)],
+    [
+        ({}, False),
+        ({"at_join": True}, True),
+        ({"sharpness": 99.0}, False),
+        ({"sharpness": 99.0, "at_join": True}, False),
+    ],
     ids=["sound", "joined by a reshape", "sound, few places count", "few places count"],
 )
 def test_heads_that_a_reshape_joins_fire(run_rule, monkeypatch, num_heads, made_of, mixup, fires):
