@@ -28,8 +28,10 @@ FEWEST_KINDS: Final = 3
 SAME_NUMBERS: Final = "as from loading processes that draw the same random numbers"
 """Message part on batches that come in pairs."""
 WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS,))
-MANY_MORE: Final = 4
-"""How many times as many distinct samples evaluation has where training repeats too few of them."""
+MOST_KINDS: Final = 10
+"""Most distinct samples of a sampler that has a weight for each class in place of each sample."""
+MANY_MORE: Final = 10
+"""How many times as many distinct samples evaluation must have for those of training to be too few."""
 MAY_BE_ALL: Final = 200
 """Number of samples from which on a batch may be the whole data set."""
 
@@ -52,21 +54,20 @@ def is_of_one_sample(batch: Array) -> bool:
     return samples is not None and len(samples) > 1 and len(set(samples)) == 1
 
 
-def share_of_samples(batches: Sequence[Sequence[bytes] | None], num_evaluated: int = 0) -> float:
+def share_of_samples(batches: Sequence[Sequence[bytes] | None], may_be_all: bool = True) -> float:
     """Return the mean percentage of distinct samples in a batch; 100 if only few distinct samples are possible.
 
     Args:
         batches: A hash of each sample of each batch; None if samples cannot be distinguished.
-        num_evaluated: Number of distinct samples of evaluation, by which more are possible than training has.
+        may_be_all: Whether the distinct samples may be all that there are.
     """
     known = [batch for batch in batches if batch]
     if len(known) < len(batches):
         return 100.0
     kinds = [set(batch) for batch in known]
     numbers = [len(kind) for kind in kinds]
-    num_kinds = len(set().union(*kinds))
-    has_few_kinds = num_kinds <= 2 * max(numbers) and num_evaluated <= MANY_MORE * num_kinds
-    if has_few_kinds and max(numbers) > 1:
+    has_few_kinds = len(set().union(*kinds)) <= 2 * max(numbers)
+    if has_few_kinds and may_be_all and max(numbers) > 1:
         return 100.0
     return statistics.fmean(100.0 * number / len(batch) for number, batch in zip(numbers, known, strict=True))
 
@@ -95,11 +96,12 @@ class DuplicateBatches(TensorRule):
     batches of a pair, because some scripts use each batch several times.
 
     Samples with few possible values, such as the positions on a board, repeat in each batch. Such samples count only if
-    all samples of a batch are equal, if the batches together have more than twice as many distinct samples, or, with
-    `unless_all`, if evaluation had more than four times as many as they have together. A
-    repeated batch of 200 samples or more does not fire, because it may be the whole data set, unless its index shows
-    that an epoch has more batches than are distinct. Neither do several batches that are exactly those of an epoch, by
-    their index. Training on smaller data in one batch fires: exclude the rule.
+    all samples of a batch are equal, or if the batches together have more than twice as many distinct samples. With
+    `unless_all`, they also count if training never had more than ten distinct samples and evaluation has had more than
+    ten times as many, as where a sampler has a weight for each class in place of each sample. A repeated batch of 200
+    samples or more does not fire, because it may be the whole data set, unless its index shows that an epoch has more
+    batches than are distinct. Neither do several batches that are exactly those of an epoch, by their index. Training
+    on smaller data in one batch, or on copies of a few samples, fires: exclude the rule.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -107,8 +109,8 @@ class DuplicateBatches(TensorRule):
         window: Number of batches to check; 10 when not given.
         max_share_percent: Percentage of distinct batches or samples at or below which the rule fires; 30 when not
             given.
-        unless_all: Whether few batches may be the whole data set. Repeated batches then count only if evaluation had
-            more distinct samples than they have; False when not given.
+        unless_all: Whether evaluation tells if few batches may be the whole data set. Repeated batches then count only
+            if it had more distinct samples than they have, and few samples if it had many more; False when not given.
 
     Source:
         Data loaders whose workers repeat each other, and iterators that are made anew at each step, as in the faults
@@ -133,6 +135,7 @@ class DuplicateBatches(TensorRule):
         self._samples: dict[str, collections.deque[Sequence[bytes] | None]] = {}
         self._shared = StreakCounter()
         self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
+        self._of_training: dict[str, set[bytes]] = collections.defaultdict(set)
         self._has_loaders = ((self.base_trial.program or NO_PROGRAM).num_workers or 0) > 1
         self._is_pair: dict[str, collections.deque[bool]] = {}
         self._longest_epoch = 0
@@ -142,10 +145,7 @@ class DuplicateBatches(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of different batches, or samples."""
-        if view.mode is ModeKeys.EVAL and self.parameters["unless_all"]:
-            digests = view.statistic(name, sample_hashes)
-            if len(self._of_evaluation[name]) < MAX_KEPT:
-                self._of_evaluation[name].update(digests or ())
+        self._note_samples(view, name)
         found = view.statistic(name, digest) if is_training(view) else None
         step = view.mode_step
         if found is None or step is None:
@@ -168,7 +168,7 @@ class DuplicateBatches(TensorRule):
             return None
         limit: float = self.parameters["max_share_percent"]
         of_batches = 100.0 * len(set(seen)) / window
-        of_samples = share_of_samples(list(samples), len(self._of_evaluation[name]))
+        of_samples = share_of_samples(list(samples), may_be_all=not self._has_too_few(name))
         if self._longest_epoch <= (kinds := len(set(seen))) and (
             (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL
             or self._may_be_all(name)
@@ -188,6 +188,17 @@ class DuplicateBatches(TensorRule):
             text = "in the first, all samples are equal"
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
+    def _note_samples(self, view: StepView, name: str) -> None:
+        """Note the distinct samples of evaluation, and those of training as long as they are few."""
+        if view.mode is ModeKeys.EVAL and self.parameters["unless_all"]:
+            kept, most = self._of_evaluation[name], MAX_KEPT
+        elif is_training(view):
+            kept, most = self._of_training[name], MOST_KINDS + 1
+        else:
+            return
+        digests = view.statistic(name, sample_hashes) if len(kept) < most else None
+        kept.update(digests or ())
+
     def _note_epoch(self, view: StepView) -> None:
         """Note how many batches an epoch has had, by the index of the batch in Keras."""
         index = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
@@ -198,6 +209,11 @@ class DuplicateBatches(TensorRule):
         """Return whether the latest batches may be the whole data set, evaluating by evaluation."""
         known = [batch for batch in self._samples[name] if batch]
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
+
+    def _has_too_few(self, name: str) -> bool:
+        """Return whether training has only ever had a few samples, and evaluation many more."""
+        num_trained = len(self._of_training[name])
+        return 0 < num_trained <= MOST_KINDS and len(self._of_evaluation[name]) > MANY_MORE * num_trained
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Training data repeat in {describe_tensors(names)}: {first.text}."

@@ -1,13 +1,13 @@
 """Tell from its numbers whether an attention of several heads mixes heads with places.
 
-Weights of an attention are not negative and add up to 1 over the places. So what it puts out for a unit lies between
-the values of that unit, and near their mean as long as the weights hardly differ. Numbers for which this does not hold
-in the order in which they are, but does in the order that a reshape in place of a transpose gives them, are mixed.
+Weights of an attention are not negative and add up to 1 over the places. So each result lies between the values of its
+unit, and near their mean as long as the weights are nearly uniform, as they usually are at first. A reshape in place of
+a transpose hands results to other units and places. Then this holds only once the reshape has been undone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -16,14 +16,17 @@ import numpy as np
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 
 MOST_NUMBERS: Final = 1 << 14
-"""Results to look at, of whole samples."""
+"""Numbers of a tensor to look at, of whole samples."""
+LONGEST_SAMPLE: Final = 1 << 21
+"""Numbers of a single sample beyond which it would take too long."""
+FEWEST_NUMBERS: Final = 256
+"""Results that fewer numbers explain may do so by chance."""
 FEWEST_PLACES: Final = 4
 FEWEST_UNITS: Final = 2
 """Units of a head: a single one looks the same in many orders."""
-EXPLAINED: Final = 0.2
-"""Share of the variance of results that the mean of their values explains, at least, if they are in the right order."""
+MOST_HEADS: Final = 16
 GAIN: Final = 0.4
-"""By how much that share differs between the right order and others, at least."""
+"""By how much more of the variance of results a reshape must explain than sound layers do."""
 WITHIN: Final = 0.97
 """Share of the results that lie between their values, at least; a dropout of weights takes some beyond."""
 ROUNDING: Final = 1e-4
@@ -35,103 +38,120 @@ class HeadMixup:
     """How an attention mixes heads with places.
 
     Args:
+        source: The name of its values.
         num_heads: The number of heads.
-        at_split: Whether its inputs are split into heads by a reshape alone; else its results are joined by one.
+        at_split: Whether a reshape splits its values into heads; else one joins its results only.
     """
 
+    source: str
     num_heads: int
     at_split: bool
 
 
 @attrs.frozen
 class _Fit:
-    """How well results are explained by values: the share of variance, and the share of results between the values."""
+    """How values explain results: the share of the variance, and the share of results that lie between values."""
 
     explained: float
     within: float
 
 
-def find_head_mixup(projected: Array, results: Array) -> HeadMixup | None:
-    """Return how an attention over some values mixes heads with places; None if it does not, or cannot be told.
+def find_head_mixup(projected: Mapping[str, Array], results: Array) -> HeadMixup | None:
+    """Return how an attention mixes heads with places; None if it does not, or cannot be told.
 
     Args:
-        projected: What one layer makes of all places: values of shape (samples, places, units), or queries, keys and
-            values side by side, of three times as many units.
+        projected: What layers make of all places: queries, keys and values of shape (samples, places, units), or all of
+            them side by side, of three times as many units.
         results: What the next layer takes: shape (samples, places, units).
     """
-    if not _may_attend(projected, results):
+    sources = {name: made for name, made in projected.items() if may_attend(made, results)}
+    if not sources:
         return None
-    num_samples = max(1, MOST_NUMBERS // results[0].size)
-    projected, results = to_float64(projected[:num_samples]), to_float64(results[:num_samples])
-    if not (np.isfinite(projected).all() and np.isfinite(results).all() and np.ptp(results) > 0):
+    num_samples = max(1, MOST_NUMBERS // max(results[0].size, *(made[0].size for made in sources.values())))
+    results = to_float64(results[:num_samples])
+    sources = {name: to_float64(made[:num_samples]) for name, made in sources.items()}
+    if results.size < FEWEST_NUMBERS or not all(np.isfinite(numbers).all() for numbers in (results, *sources.values())):
         return None
-    sound = max(fit.explained for fit in _sound_orders(projected, results))
-    if sound > 1 - GAIN:
-        return None
-    mixed, fit = max(_mixed_orders(projected, results), key=lambda found: found[1].explained)
-    is_clear = fit.explained > max(EXPLAINED, sound + GAIN) and fit.within > WITHIN
-    return mixed if is_clear else None
+    with np.errstate(all="ignore"):  # numbers near the limits of floats explain nothing
+        sound = max(share for made in sources.values() for share in _sound_shares(made, results))
+        if not sound < 1 - GAIN:
+            return None
+        found = ((mixup, fit) for name, made in sources.items() for mixup, fit in _mixed_fits(name, made, results))
+        mixup, fit = max(found, key=lambda item: item[1].explained)
+    is_clear = fit.explained > max(sound, 0) + GAIN and fit.within > WITHIN
+    return mixup if is_clear else None
 
 
-def _may_attend(projected: Array, results: Array) -> bool:
-    if projected.ndim != 3 or results.ndim != 3 or len(projected) != len(results) or not len(results):
+def may_attend(made: Array, results: Array) -> bool:
+    """Return whether results may, by their shapes, be those of an attention over what a layer makes."""
+    if made.ndim != 3 or results.ndim != 3 or not 0 < len(made) == len(results):
+        return False
+    if max(made[0].size, results[0].size) > LONGEST_SAMPLE or min(made.shape[1], results.shape[1]) < FEWEST_PLACES:
         return False
     units = results.shape[2]
-    places = min(projected.shape[1], results.shape[1])
-    return places >= FEWEST_PLACES and any(_numbers_of_heads(units)) and projected.shape[2] in (units, 3 * units)
+    return made.shape[2] in (units, 3 * units) and any(_numbers_of_heads(units))
 
 
 def _numbers_of_heads(units: int) -> Iterator[int]:
-    return (number for number in range(2, units // FEWEST_UNITS + 1) if units % number == 0)
+    most = min(MOST_HEADS, units // FEWEST_UNITS)
+    return (number for number in range(2, most + 1) if units % number == 0)
 
 
-def _parts(projected: Array, units: int) -> Iterator[Array]:
-    """Yield what may be the values among numbers that are side by side."""
-    for first in range(0, projected.shape[2], units):
-        yield projected[:, :, first : first + units]
+def _parts(made: Array, units: int) -> list[Array]:
+    """Return what may be the values among numbers that are side by side."""
+    return [made[:, :, first : first + units] for first in range(0, made.shape[2], units)]
 
 
-def _parts_of_heads(projected: Array, units: int, num_heads: int) -> Iterator[Array]:
-    """Yield what may be the values, of shape (samples, places, heads, units of a head)."""
-    samples, places, width = projected.shape
-    for part in _parts(projected, units):
-        yield part.reshape(samples, places, num_heads, -1)
-    if width > units:  # queries, keys and values of each head side by side
-        yield from np.moveaxis(projected.reshape(samples, places, num_heads, 3, -1), 3, 0)
+def _parts_by_head(made: Array, units: int, num_heads: int) -> list[Array]:
+    """Return the same where queries, keys and values of each head are side by side; empty for values alone.
+
+    Shapes are (samples, places, heads, units of a head).
+    """
+    if made.shape[2] == units:
+        return []
+    return list(np.moveaxis(made.reshape(*made.shape[:2], num_heads, 3, -1), 3, 0))
 
 
-def _sound_orders(projected: Array, results: Array) -> Iterator[_Fit]:
-    """Yield the fits of all orders in which an attention mixes places only."""
+def _sound_shares(made: Array, results: Array) -> Iterator[float]:
+    """Yield the shares of the variance that layers explain which mix places only, or nothing."""
     units = results.shape[2]
-    for part in _parts(projected, units):
-        yield _fit(part, results)
-        if part.shape == results.shape:  # the places are along the first axis
-            yield _fit(part.swapaxes(0, 1), results.swapaxes(0, 1))
+    for part in _parts(made, units):
+        yield _fit(part, results).explained
+        if part.shape == results.shape:
+            yield _squared_correlation(part, results)  # an activation, or nothing, between two layers
     for num_heads in _numbers_of_heads(units):
         joined = results.reshape(*results.shape[:2], num_heads, -1)
-        yield from (_fit(part, joined) for part in _parts_of_heads(projected, units, num_heads))
+        for part in _parts_by_head(made, units, num_heads):
+            yield _fit(part, joined).explained
 
 
-def _mixed_orders(projected: Array, results: Array) -> Iterator[tuple[HeadMixup, _Fit]]:
-    """Yield the fits of orders that come from a reshape where axes were to be moved."""
-    (samples, places, units), length = results.shape, projected.shape[1]
+def _mixed_fits(name: str, made: Array, results: Array) -> Iterator[tuple[HeadMixup, _Fit]]:
+    """Yield how well reshapes explain the results that stand where axes were to be moved."""
+    (samples, places, units), length = results.shape, made.shape[1]
     for num_heads in _numbers_of_heads(units):
         joined = results.reshape(samples, places, num_heads, -1)
         mixed = results.reshape(samples, num_heads, places, -1).swapaxes(1, 2)
-        for part in _parts_of_heads(projected, units, num_heads):
-            yield HeadMixup(num_heads, at_split=False), _fit(part, mixed)
-        for part in _parts(projected, units):
+        parts = _parts(made, units)
+        by_head = [part.reshape(samples, length, num_heads, -1) for part in parts]
+        for part in (*by_head, *_parts_by_head(made, units, num_heads)):
+            yield HeadMixup(name, num_heads, at_split=False), _fit(part, mixed)
+        for part in parts:
             split = part.reshape(samples, num_heads, length, -1).swapaxes(1, 2)
-            yield HeadMixup(num_heads, at_split=True), _fit(split, joined)
-            yield HeadMixup(num_heads, at_split=True), _fit(split, mixed)
+            yield HeadMixup(name, num_heads, at_split=True), _fit(split, joined)
+            yield HeadMixup(name, num_heads, at_split=True), _fit(split, mixed)
 
 
 def _fit(values: Array, results: Array) -> _Fit:
-    """Compare results with the values, places along axis 1."""
+    """Compare results with the values of their units, places along axis 1; constant results are explained."""
     mean = values.mean(axis=1, keepdims=True)
-    explained = 1 - np.sum((results - mean) ** 2) / np.sum((results - results.mean()) ** 2)
+    variance = float(np.sum((results - results.mean()) ** 2))
+    explained = 1 - float(np.sum((results - mean) ** 2)) / variance if variance > 0 else 1.0
     room = ROUNDING * np.abs(values).max()
-    is_within = (results >= values.min(axis=1, keepdims=True) - room) & (
-        results <= values.max(axis=1, keepdims=True) + room
-    )
-    return _Fit(float(explained), float(is_within.mean()))
+    least, most = values.min(axis=1, keepdims=True) - room, values.max(axis=1, keepdims=True) + room
+    return _Fit(explained, float(((results >= least) & (results <= most)).mean()))
+
+
+def _squared_correlation(values: Array, results: Array) -> float:
+    values, results = values - values.mean(), results - results.mean()
+    scale = np.sum(values**2) * np.sum(results**2)
+    return float(np.sum(values * results) ** 2 / scale) if scale > 0 else 0.0

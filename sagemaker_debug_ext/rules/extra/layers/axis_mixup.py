@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.extra.layers._attention_heads import find_head_mixup
+from sagemaker_debug_ext.rules.extra.layers._attention_heads import find_head_mixup, may_attend
 from sagemaker_debug_ext.rules.inference.activations import outputs_of_softmax
 from sagemaker_debug_ext.rules.inference.first_steps import FirstStepsRule
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
@@ -31,6 +31,8 @@ FEWEST_PLACES: Final = 8
 """Fewest samples, and steps of time, of a series to look at."""
 MOST_ATTENTIONS: Final = 4
 """Attentions to look at, because those of a model are alike."""
+MOST_PROJECTIONS: Final = 6
+"""Linear layers of an attention."""
 ROUGH: Final = 0.8
 """Roughness of neighbours that have nothing to do with each other; that of independent values is 1."""
 SMOOTH: Final = 0.5
@@ -140,9 +142,9 @@ class AxisMixup(FirstStepsRule):
     - a softmax before the predictions is over an axis as long as the targets, where no other axis is that long, or a
       multiple of it, or all of them are over axes of length 1, so that they make 1 of everything. Hooks for PyTorch
       record softmaxes;
-    - the input of a linear layer is what an attention of several heads makes of another linear layer's output, by its
-      numbers, split into heads or joined by a reshape that leaves the axes of heads and places where they are. Both
-      layers must belong to one module, and weights of the attention must be alike at first, as they usually are;
+    - the input of a linear layer is, by its numbers, what an attention makes of the output of another linear layer of
+      the same module, with heads that are split or joined by a reshape without a transpose. That shows as long as the
+      weights of the attention are nearly uniform, as they usually are at first;
     - scores of shape (N, classes, …) reach the loss as rows of classes without that axis being moved to the end;
     - a recurrent or attention layer takes another axis for the samples than the one that is as long as the targets, as
       an `nn.LSTM` without ``batch_first=True`` does with inputs of shape (samples, time, features). If samples have a
@@ -197,8 +199,8 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
     yield from _reshaped_series(view, taken)
     yield from _softmaxes_over_samples(view)
     yield from _softmaxes_over_other_axes(view)
-    yield from _mixed_heads(view, taken)
     made, answers = _values(view, MADE), _values(view, ANSWERS)
+    yield from _mixed_heads(view, made, taken)
     sequences = {f"{layer.name}_input_0" for layer in view.program.layers if layer.batch_axis is not None}
     by_size = collections.defaultdict[int, list[str]](list)
     for name, value in made.items():
@@ -294,24 +296,30 @@ def _reshaped_series(view: StepView, taken: Mapping[str, Array]) -> Iterator[tup
             yield name, f"{MIXED}{name!r} of shape {value.shape} {way}."
 
 
-def _mixed_heads(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
+def _mixed_heads(view: StepView, made: Mapping[str, Array], taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
     """Yield the inputs of linear layers that are results of an attention which mixes heads with places."""
+    for name, sources in itertools.islice(_attentions(view, made, taken), MOST_ATTENTIONS):
+        found = find_head_mixup(sources, taken[name])
+        if found is not None:
+            step = "split" if found.at_split else "joined"
+            way = f"its {found.num_heads} heads are {step} by a reshape without a transpose"
+            yield name, f"{MIXED}{name!r} is what an attention makes of {found.source!r}, and {way}."
+
+
+def _attentions(
+    view: StepView, made: Mapping[str, Array], taken: Mapping[str, Array]
+) -> Iterator[tuple[str, dict[str, Array]]]:
+    """Yield the inputs of linear layers that may be results of an attention over what others of their module make."""
     by_module = collections.defaultdict[str, list[str]](list)
-    for layer in view.program.layers:
-        module, dot, _ = layer.name.rpartition(".")
-        if dot and layer.type == "Linear":
-            by_module[module].append(layer.name)
-    modules = [layers for layers in by_module.values() if len(layers) > 1]
-    for layers in modules[:MOST_ATTENTIONS]:
-        for first, second in itertools.permutations(layers, 2):
-            source, name = f"{first}_output_0", f"{second}_input_0"
-            projected, results = view.value(source), taken.get(name)
-            found = None if projected is None or results is None else find_head_mixup(projected, results)
-            if found is not None:
-                step = "splits" if found.at_split else "joins"
-                way = f"a reshape {step} its {found.num_heads} heads, which leaves their axis where it is"
-                yield name, f"{MIXED}{name!r} is what an attention makes of {source!r}, and {way}."
-                break
+    for record in view.program.layers:
+        if record.type == "Linear":
+            by_module[record.name.rpartition(".")[0]].append(record.name)
+    for layers in by_module.values():
+        for position, layer in enumerate(layers if len(layers) <= MOST_PROJECTIONS else ()):
+            name, before = f"{layer}_input_0", [f"{other}_output_0" for other in layers[:position]]
+            sources = {source: made[source] for source in before if source in made}
+            if name in taken and any(may_attend(source, taken[name]) for source in sources.values()):
+                yield name, sources
 
 
 def _is_of_samples(loss: LossObservation) -> bool:

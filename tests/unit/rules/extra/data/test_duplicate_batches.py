@@ -65,14 +65,29 @@ def test_samples_may_be_of_few_kinds(run_rule, kinds, repeats, fires):
     assert bool(run_rule("DuplicateBatches", steps_of(steps))) == fires
 
 
-@pytest.mark.parametrize(("kinds", "num_evaluated", "fires"), [(2, 9, True), (2, 8, False), (12, 60, False)])
-def test_few_kinds_of_samples_fire_where_evaluation_has_many_more(run_rule, kinds, num_evaluated, fires):
+@pytest.mark.parametrize(
+    ("kinds", "num_evaluated", "earlier", "unless_all", "fires"),
+    [
+        (2, 21, 0, True, True),
+        (2, 20, 0, True, False),
+        (2, 21, 0, False, False),
+        (2, 21, 9, True, False),
+        (10, 150, 0, True, False),
+        (5, 150, 5, True, True),
+        (5, 150, 6, True, False),
+    ],
+    ids=["few", "evaluation", "not asked", "more before", "share of a batch", "ten in all", "eleven in all"],
+)
+def test_few_kinds_of_samples_fire_where_evaluation_has_many_more(
+    run_rule, kinds, num_evaluated, earlier, unless_all, fires
+):
     """A sampler that draws two samples for ever is told from positions on a board, which evaluation repeats as well."""
-    rng = np.random.default_rng(0)
-    samples = rng.normal(size=(num_evaluated, 5))
-    steps = {(EVAL, 0): {"Net_input_0": samples}}
-    steps |= {(TRAIN, step): {"Net_input_0": samples[rng.permutation(32) % kinds]} for step in range(12)}
-    assert bool(run_rule("DuplicateBatches", steps, unless_all=True)) == fires
+    samples = np.random.default_rng(0).normal(size=(num_evaluated, 5))
+    steps = {(EVAL, 0): {"Net_input_0": samples}, (TRAIN, 0): {"Net_input_0": samples[kinds : kinds + earlier]}}
+    batch = np.arange(32) % kinds
+    for step in range(1 if earlier else 0, 14):
+        steps[TRAIN, step] = {"Net_input_0": samples[np.random.default_rng(step).permutation(batch)]}
+    assert bool(run_rule("DuplicateBatches", steps, unless_all=unless_all)) == fires
 
 
 @pytest.mark.parametrize(("size", "fires"), [(199, True), (200, False)])

@@ -331,32 +331,125 @@ def test_heads_that_a_reshape_joins_fire(run_rule, monkeypatch, num_heads, made_
         steps[TRAIN, step] = {"block.attend.project_output_0": made, "block.attend.out_input_0": results}
     issues = run_rule("AxisMixup", steps)
     assert fired_at(issues) == ([1] if fires else [])
-    assert all(f"a reshape joins its {num_heads} heads" in issue.message for issue in issues)
+    assert all(f"its {num_heads} heads are joined by a reshape" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize(
+    ("names", "fires"),
+    [
+        (("query", "key", "value", "out"), True),
+        (("a.query", "a.key", "a.value", "a.out"), True),
+        (("a.query", "a.key", "b.value", "c.out"), False),
+        (("out", "query", "key", "value"), False),
+    ],
+    ids=["of the model", "of a module", "of several modules", "the other way around"],
+)
+def test_heads_that_a_reshape_splits_fire(run_rule, monkeypatch, names, fires):
+    """Queries, keys and values may be made by layers of their own, which the module lists before the next one."""
+    layers = tuple(LayerRecord(name=name, type="Linear") for name in names)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
+    steps = {}
+    for step in range(3):
+        projected = np.random.default_rng(step).normal(0, 0.5, (3, 8, 10, 16))
+        of_kind = dict(zip(("query", "key", "value"), projected, strict=True))
+        made = {f"{name}_output_0": of_kind.get(name.rpartition(".")[2], projected[0]) for name in names}
+        out = next(name for name in names if name.endswith("out"))
+        steps[TRAIN, step] = {**made, f"{out}_input_0": attend(projected, 4, at_split=True)}
+    issues = run_rule("AxisMixup", steps)
+    assert fired_at(issues) == ([1] if fires else [])
+    assert all("its 4 heads are split by a reshape" in issue.message for issue in issues)
+
+
+VALUES = np.random.default_rng(0).normal(0, 0.5, (3, 8, 10, 16))
+ALIKE = VALUES.copy()
+ALIKE[2] += np.tile(np.random.default_rng(1).normal(size=4), 4)
+"""Queries, keys, and values whose heads have nearly the same units, so that a reshape hardly changes their results."""
 
 
 @pytest.mark.parametrize("at_join", [True, False])
-def test_heads_that_a_reshape_splits_are_found(at_join):
+def test_heads_that_a_reshape_splits_and_joins_are_split(at_join):
     """A view of (samples, places, units) as (samples, heads, places, …) hands each head units of other places."""
-    projected = np.random.default_rng(0).normal(0, 0.5, (3, 8, 10, 16))
-    results = attend(projected, 4, at_split=True, at_join=at_join)
-    assert find_head_mixup(projected[2], results) == HeadMixup(num_heads=4, at_split=True)
+    results = attend(VALUES, 4, at_split=True, at_join=at_join)
+    assert find_head_mixup({"values": VALUES[2]}, results) == HeadMixup("values", num_heads=4, at_split=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "results"),
+    [
+        (ALIKE[2], attend(ALIKE, 4)),
+        (fused(ALIKE), attend(ALIKE, 4)),
+        (fused_by_head(ALIKE, 4), attend(ALIKE, 4)),
+    ],
+    ids=["values alone", "side by side", "side by side for each head"],
+)
+def test_heads_that_are_alike_are_no_mixup(made, results):
+    """What a reshape explains as well as a sound attention does is sound."""
+    assert find_head_mixup({"values": made}, results) is None
 
 
 @pytest.mark.parametrize(
     "results",
     [
-        lambda values: attend(np.stack([values] * 3).swapaxes(1, 2), 4).swapaxes(0, 1),
         lambda values: values.mean(axis=1, keepdims=True).repeat(10, axis=1),
         lambda values: np.maximum(values, 0),
+        lambda values: values,
         lambda values: np.random.default_rng(1).normal(size=values.shape),
         np.zeros_like,
         lambda values: values * np.nan,
-        lambda values: values[:, :3],
+        lambda values: 1e300 * values,
+        lambda values: 1e-200 * values,
         lambda values: values[:0],
+        lambda values: values[:, :, :3],
+        lambda values: values[0],
     ],
-    ids=["places first", "mean", "activation", "unrelated", "zeros", "not finite", "few places", "no samples"],
+    ids=[
+        "mean",
+        "activation",
+        "nothing between",
+        "unrelated",
+        "zeros",
+        "not finite",
+        "huge",
+        "tiny",
+        "no samples",
+        "few units",
+        "two axes",
+    ],
 )
-def test_results_of_no_mixup_are_left_alone(results):
-    """Other layers, other orders of the axes, and numbers that say nothing are no mixups."""
-    values = np.random.default_rng(0).normal(0, 0.5, (8, 10, 16))
-    assert find_head_mixup(values[: len(results(values))], results(values)) is None
+def test_results_of_no_attention_are_left_alone(results):
+    """Other layers, and numbers that say nothing, are no mixups."""
+    values = VALUES[2]
+    assert find_head_mixup({"values": values[: len(results(values))]}, results(values)) is None
+
+
+@pytest.mark.parametrize("activation", [np.tanh, np.copy])
+def test_halves_of_series_that_are_passed_on_are_no_mixup(activation):
+    """Heads of a reshape are halves of the series, whose means tell much of numbers that nothing has mixed."""
+    sides = np.multiply.outer(np.tile([-1, 1], 4), np.repeat([1, -1], 8))[:, :, np.newaxis]
+    values = sides + np.random.default_rng(1).normal(0, 0.1, (8, 16, 16))
+    assert find_head_mixup({"values": values}, activation(values)) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "is_found"),
+    [
+        (lambda projected, results: (projected, results), True),
+        (lambda projected, results: (projected, 2.5 * results), False),
+        (lambda projected, results: (projected, results + np.random.default_rng(1).normal(0, 0.2, (8, 10, 16))), False),
+        (lambda projected, results: (projected[:3], results[:3]), True),
+        (lambda projected, results: (projected[:1], results[:1]), False),
+    ],
+    ids=["mixed", "beyond the values", "other terms", "480 numbers", "160 numbers"],
+)
+def test_mixup_must_explain_the_results(change, is_found):
+    """Results lie between their values, near the mean; of few numbers, that may come by chance."""
+    projected, results = change(VALUES[2], attend(VALUES, 4, at_join=True))
+    assert (find_head_mixup({"values": projected}, results) is not None) == is_found
+
+
+@pytest.mark.parametrize(("places", "is_found"), [(4, True), (3, False)])
+def test_few_places_tell_nothing(places, is_found):
+    """Of three places, the mean explains much in any order."""
+    projected = np.random.default_rng(0).normal(0, 0.5, (3, 60, places, 16))
+    results = attend(projected, 4, at_join=True)
+    assert (find_head_mixup({"values": projected[2]}, results) is not None) == is_found
