@@ -130,7 +130,8 @@ def test_copy_when_it_is_made_in_any_order_then_a_processing_job_gives_the_same_
         s3.create_bucket(Bucket="my-bucket")
         script = TRAIN.replace("100_000", "300")
         s3.put_object(Bucket="my-bucket", Key="code/mixed/train.py", Body=script.encode())
-        members = members_of("mixed", place="processing", rule_image_uri="rules:1", stop="off", events=False)
+        options = {"place": "processing", "rule_image_uri": "rules:1", "stop": "off", "events": False}
+        members = members_of("mixed", drain_seconds=5, **options)
         sagemaker.create_training_job(**request_of("mixed", **members))
         role = "arn:aws:iam::123456789012:role/Watcher"
         watcher = watcher_job_request(training_job_name="mixed", image_uri="rules:1", role_arn=role)
