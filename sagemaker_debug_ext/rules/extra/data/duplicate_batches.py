@@ -213,7 +213,7 @@ class DuplicateBatches(TensorRule):
     def _has_too_few(self, name: str) -> bool:
         """Return whether training has only ever had a few samples, and evaluation many more."""
         num_trained = len(self._of_training[name])
-        return 0 < num_trained <= MOST_KINDS and len(self._of_evaluation[name]) > MANY_MORE * num_trained
+        return num_trained <= MOST_KINDS and len(self._of_evaluation[name]) > MANY_MORE * num_trained
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return f"Training data repeat in {describe_tensors(names)}: {first.text}."

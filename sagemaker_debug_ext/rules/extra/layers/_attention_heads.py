@@ -48,14 +48,6 @@ class HeadMixup:
     at_split: bool
 
 
-@attrs.frozen
-class _Fit:
-    """How values explain results: the share of the variance, and the share of results that lie between values."""
-
-    explained: float
-    within: float
-
-
 def find_head_mixup(projected: Mapping[str, Array], results: Array) -> HeadMixup | None:
     """Return how an attention mixes heads with places; None if it does not, or cannot be told.
 
@@ -76,9 +68,9 @@ def find_head_mixup(projected: Mapping[str, Array], results: Array) -> HeadMixup
         sound = max(share for made in sources.values() for share in _sound_shares(made, results))
         if not sound < 1 - GAIN:
             return None
-        found = ((mixup, fit) for name, made in sources.items() for mixup, fit in _mixed_fits(name, made, results))
-        mixup, fit = max(found, key=lambda item: item[1].explained)
-    is_clear = fit.explained > max(sound, 0) + GAIN and fit.within > WITHIN
+        orders = (order for name, made in sources.items() for order in _mixed_orders(name, made, results))
+        mixup, values, mixed = max(orders, key=lambda order: _explained_share(*order[1:]))
+        is_clear = _explained_share(values, mixed) > max(sound, 0) + GAIN and _share_within(values, mixed) > WITHIN
     return mixup if is_clear else None
 
 
@@ -116,17 +108,17 @@ def _sound_shares(made: Array, results: Array) -> Iterator[float]:
     """Yield the shares of the variance that layers explain which mix places only, or nothing."""
     units = results.shape[2]
     for part in _parts(made, units):
-        yield _fit(part, results).explained
+        yield _explained_share(part, results)
         if part.shape == results.shape:
             yield _squared_correlation(part, results)  # an activation, or nothing, between two layers
     for num_heads in _numbers_of_heads(units):
         joined = results.reshape(*results.shape[:2], num_heads, -1)
         for part in _parts_by_head(made, units, num_heads):
-            yield _fit(part, joined).explained
+            yield _explained_share(part, joined)
 
 
-def _mixed_fits(name: str, made: Array, results: Array) -> Iterator[tuple[HeadMixup, _Fit]]:
-    """Yield how well reshapes explain the results that stand where axes were to be moved."""
+def _mixed_orders(name: str, made: Array, results: Array) -> Iterator[tuple[HeadMixup, Array, Array]]:
+    """Yield each mixup with the values and results, places along axis 1, that belong together if it is one."""
     (samples, places, units), length = results.shape, made.shape[1]
     for num_heads in _numbers_of_heads(units):
         joined = results.reshape(samples, places, num_heads, -1)
@@ -134,21 +126,24 @@ def _mixed_fits(name: str, made: Array, results: Array) -> Iterator[tuple[HeadMi
         parts = _parts(made, units)
         by_head = [part.reshape(samples, length, num_heads, -1) for part in parts]
         for part in (*by_head, *_parts_by_head(made, units, num_heads)):
-            yield HeadMixup(name, num_heads, at_split=False), _fit(part, mixed)
+            yield HeadMixup(name, num_heads, at_split=False), part, mixed
         for part in parts:
             split = part.reshape(samples, num_heads, length, -1).swapaxes(1, 2)
-            yield HeadMixup(name, num_heads, at_split=True), _fit(split, joined)
-            yield HeadMixup(name, num_heads, at_split=True), _fit(split, mixed)
+            yield HeadMixup(name, num_heads, at_split=True), split, joined
+            yield HeadMixup(name, num_heads, at_split=True), split, mixed
 
 
-def _fit(values: Array, results: Array) -> _Fit:
-    """Compare results with the values of their units, places along axis 1; constant results are explained."""
-    mean = values.mean(axis=1, keepdims=True)
+def _explained_share(values: Array, results: Array) -> float:
+    """Return the share of the variance of results that means of values over places explain; 1 for constant results."""
     variance = float(np.sum((results - results.mean()) ** 2))
-    explained = 1 - float(np.sum((results - mean) ** 2)) / variance if variance > 0 else 1.0
+    return 1 - float(np.sum((results - values.mean(axis=1, keepdims=True)) ** 2)) / variance if variance > 0 else 1.0
+
+
+def _share_within(values: Array, results: Array) -> float:
+    """Return the share of the results that lie between the values of their units."""
     room = ROUNDING * np.abs(values).max()
     least, most = values.min(axis=1, keepdims=True) - room, values.max(axis=1, keepdims=True) + room
-    return _Fit(explained, float(((results >= least) & (results <= most)).mean()))
+    return float(((results >= least) & (results <= most)).mean())
 
 
 def _squared_correlation(values: Array, results: Array) -> float:
