@@ -26,6 +26,9 @@ SINCE_FIRST: Final = "since the first step"
 ACTIVATION: Final = re.compile(r"re_?lu|activation|tanh|sigmoid", re.IGNORECASE)
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
+FIRST_INPUTS: Final = ("_input_0", "/inputs")
+"""Ends of the names of the first input of a layer."""
+OF_INPUT: Final = re.compile(r"input(?=(_\d+|s)$)")
 SURE: Final = 0.9999
 CLOSE: Final = 1e-3
 """Maximum difference between a product and the layer's output, relative to the largest output."""
@@ -128,6 +131,32 @@ def reaches_layer_unchanged(view: StepView, name: str) -> bool:
     is_normalised = any(_is_equal(view.value(layer), given) for layer in others)
     is_computed = any((value := view.value(layer)) is not None and value.size == given.size for layer in of_matrices)
     return not (is_normalised or is_computed)
+
+
+def is_normalised_next(view: StepView, name: str) -> bool:
+    """Return whether the layers that get an input of the model unchanged pass their outputs to batch normalisations.
+
+    The scale and the offset of the input then cancel out: each unit of such a layer is scaled and centred anew, and the
+    gradients of its weights are those for inputs of any other scale.
+    """
+    given = view.value(name)
+    norms = [layer.name for layer in view.program.layers if "BatchNorm" in layer.type]
+    if given is None or not norms:
+        return False
+    firsts = [
+        layer
+        for layer in view.selected(LAYER_INPUTS)
+        if layer != name
+        and any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))
+        and _holds(view.value(layer), given)
+    ]
+    normalised = [value for norm in norms for end in FIRST_INPUTS if (value := view.value(norm + end)) is not None]
+
+    def is_normalised(layer: str) -> bool:
+        value = view.value(OF_INPUT.sub("output", layer))
+        return value is not None and any(_is_equal(other, value) for other in normalised)
+
+    return bool(firsts) and all(map(is_normalised, firsts))
 
 
 def _parameters_of(view: StepView, layer_input: str) -> list[str]:

@@ -75,6 +75,8 @@ LOOK_BACK: Final = 20
 """Number of steps by which a collapse may be reported after the small updates that follow from it."""
 ONE_CLASS: Final = "The model predicts class"
 """Text of a model that predicts one class although the labels differ."""
+NEVER_PREDICTED: Final = "ever predicted"
+"""Text of a rare class that a model hardly ever or never predicts, as one does that learns nothing of it."""
 ZERO_GRADIENT: Final = "its gradient is 0"
 """Text of parameters whose gradient is 0, as those before units that give the same answer to everything."""
 
@@ -91,6 +93,7 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),
     *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill", "Underfit")),
     Consequence("PredictionCollapse", FAULTS, text=ONE_CLASS, lag=ANY_STEP),
+    Consequence("ClassImbalance", FAULTS, text=NEVER_PREDICTED, lag=ANY_STEP),
 )
 """All consequences in the model."""
 

@@ -159,8 +159,16 @@ class ProgramRecord:
         return bool(self.parameters) or any(loss.tail for loss in self.losses)
 
     def loss(self, name: str) -> LossRecord | None:
-        """Return the loss of a name; None if it is unknown."""
-        return next((loss for loss in self.losses if loss.name == name), None)
+        """Return the loss of a name; None if it is unknown.
+
+        A loss that is a layer of the model has its name there as well, and goes by its class where it is the only one.
+        """
+        named = next((loss for loss in self.losses if loss.name == name), None)
+        if named is not None:
+            return named
+        types = {layer.type for layer in self.layers if layer.name == name}
+        alike = [loss for loss in self.losses if loss.type in types]
+        return alike[0] if len(alike) == 1 else None
 
     def to_json(self) -> str:
         """Return the text of the file."""

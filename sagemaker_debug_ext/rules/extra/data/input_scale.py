@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.activations import reaches_layer_unchanged
+from sagemaker_debug_ext.rules.inference.activations import is_normalised_next, reaches_layer_unchanged
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, DeferredMeasurements, StreakCounter, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
@@ -146,8 +146,9 @@ class InputScale(TensorRule):
     if half of the features are more than five standard deviations from 0 at a root mean square above a quarter of
     `max_scale`, or half of the channels of pictures more than fifty at any: such features are alike for all samples
     until they are centred. Inputs are skipped if layers were saved and none with a weight matrix takes them unchanged:
-    the model then scales them itself, for example by a normalisation. The outputs of a Rescaling layer of Keras are
-    checked as well, because images that are scaled already may be scaled once more.
+    the model then scales them itself, for example by a normalisation. Large inputs, and those far from 0, are skipped
+    as well if a batch normalisation follows the first layer, because it takes both away. The outputs of a Rescaling
+    layer of Keras are checked as well, because images that are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -213,7 +214,8 @@ class InputScale(TensorRule):
         if is_beyond and is_target:
             is_beyond = are_numbers(view, name) and not (comes_near(view, name, high) or view.once(is_spoilt))
         elif is_beyond:
-            is_beyond = reaches_layer_unchanged(view, name)
+            cancels_out = not is_small and is_normalised_next(view, name)
+            is_beyond = reaches_layer_unchanged(view, name) and not cancels_out
         length = self._streaks.observe(name, is_beyond)
         value, limit, kind = (largest, low, "largest magnitude") if is_small else (scale, high, "root mean square")
         text = f"the {kind} of {OF_TARGETS if is_target else 'the first'} is {value:.4g}, beyond the limit of {limit:g}"

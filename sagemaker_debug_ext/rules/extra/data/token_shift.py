@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,9 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 TOKENS: Final = Selection(roles=(Role.MODEL_INPUT,))
 TARGETS: Final = Selection(roles=(Role.LOSS_CLASS_LABEL,))
+FIRST_INPUT: Final = "_input_0"
+ATTENTION: Final = "MultiheadAttention"
+DECODER: Final = "TransformerDecoderLayer"
 MOST_PLACES: Final = 4
 """Largest distance of a target from the token at its place."""
 FEWEST_TOKENS: Final = 4
@@ -66,7 +70,8 @@ class TokenShift(FirstStepsRule):
     - the tokens at the same places, while an `nn.MultiheadAttention` gets a causal mask: the model is to go on with a
       sequence, and learns to repeat it;
     - the next tokens, while an `nn.MultiheadAttention` gets no mask, or a recurrent layer also reads backwards, so that
-      the model sees what it is to predict. Only PyTorch is checked, and models with a single input of tokens.
+      the model sees what it is to predict. Only PyTorch is checked. If the model reads other tokens, too, as those that
+      it translates, only the attention of an `nn.TransformerDecoderLayer` to its own tokens counts.
 
     Parameters:
         patience: Number of steps at which it must hold; 3 when not given.
@@ -91,31 +96,44 @@ class TokenShift(FirstStepsRule):
 
     def problems(self, view: StepView) -> Mapping[str, str] | None:
         """Return the targets that are not the next tokens, or that the model sees."""
-        tokens, targets = _whole_numbers(view, TOKENS), _whole_numbers(view, TARGETS)
+        tokens = _whole_numbers(view, [*view.selected(TOKENS), *_further_inputs(view)])
+        targets = _whole_numbers(view, view.selected(TARGETS))
         sequences = {name: value for name, value in tokens.items() if value.ndim == 2}
         if not (sequences and targets):
             return None
         return dict(_problems(view, sequences, targets))
 
 
-def _whole_numbers(view: StepView, selection: Selection) -> dict[str, Array]:
-    values = {name: view.value(name) for name in view.selected(selection)}
+def _whole_numbers(view: StepView, names: Iterable[str]) -> dict[str, Array]:
+    values = {name: view.value(name) for name in names}
     return {name: value for name, value in values.items() if value is not None and value.dtype.kind in "iu"}
+
+
+def _further_inputs(view: StepView) -> list[str]:
+    """Return the names of the other inputs of models in PyTorch, whose names end with their numbers."""
+    firsts = tuple(name.removesuffix("0") for name in view.selected(TOKENS) if name.endswith(FIRST_INPUT))
+    return [
+        name for name in view.tensor_names if name.startswith(firsts) and name.rpartition("_")[2].lstrip("0").isdigit()
+    ]
 
 
 def _problems(
     view: StepView, sequences: Mapping[str, Array], targets: Mapping[str, Array]
 ) -> Iterator[tuple[str, str]]:
-    for source, tokens in sequences.items():
-        found = {name: _find_distance(tokens, value) for name, value in targets.items()}
-        predicts_next = any(distance == 1 for distance, _ in found.values())
-        for name, (distance, length) in found.items():
+    found = {
+        source: {name: _find_distance(tokens, value) for name, value in targets.items()}
+        for source, tokens in sequences.items()
+    }
+    predicts_next = any(distance == 1 for of_source in found.values() for distance, _ in of_source.values())
+    reads_more = any(not np.array_equal(one, other) for one, other in itertools.combinations(sequences.values(), 2))
+    for source, of_source in found.items():
+        for name, (distance, length) in of_source.items():
             if not predicts_next and distance is not None and distance > 1:
                 yield name, f"The targets {name!r} are the tokens {distance} {LATER} in {source!r}, not the next."
             if distance == 0 and not predicts_next and (layer := _causal_attention(view, length)):
                 why = f"{SEEN}, although the attention of {layer!r} hides all later ones"
                 yield name, f"The targets {name!r} are the tokens in {source!r} at the same places: the model {why}."
-            if distance == 1 and (layer := _layer_that_sees(view, source, tokens, length)):
+            if distance == 1 and (layer := _layer_that_sees(view, length, reads_more=reads_more)):
                 yield name, f"The targets {name!r} are the next tokens in {source!r}, and the model {SEEN}: {layer}."
 
 
@@ -127,15 +145,22 @@ def _find_distance(tokens: Array, targets: Array) -> tuple[int | None, int]:
     return distance, tokens.shape[1]
 
 
-def _layer_that_sees(view: StepView, source: str, tokens: Array, length: int) -> str:
-    """Return a layer that sees later tokens, with the reason; empty if none is known, or it reads other tokens, too."""
-    if any(_is_further_sequence(view, name, source, tokens) for name in view.tensor_names):
-        return ""
+def _layer_that_sees(view: StepView, length: int, *, reads_more: bool) -> str:
+    """Return a layer that sees later tokens, with the reason; empty if none is known.
+
+    Args:
+        view: The step.
+        length: Number of tokens of a sequence.
+        reads_more: Whether the model reads other tokens, too, to which an attention may attend without a mask.
+    """
     backwards = next((name for name in view.tensor_names if name.endswith("_reverse")), None)
-    if backwards is not None:
+    if backwards is not None and not reads_more:
         return f"a layer with the weights {backwards!r} reads backwards"
-    attentions = (layer.name for layer in view.program.layers if layer.type == "MultiheadAttention")
-    unmasked = (name for name in attentions if _has_no_mask(view, name, length))
+    of_decoders = {f"{layer.name}.self_attn" for layer in view.program.layers if layer.type == DECODER}
+    attentions = (layer.name for layer in view.program.layers if layer.type == ATTENTION)
+    unmasked = (
+        name for name in attentions if (name in of_decoders or not reads_more) and _has_no_mask(view, name, length)
+    )
     found = next(unmasked, None)
     return f"the attention of {found!r} has no mask" if found is not None else ""
 
@@ -143,7 +168,7 @@ def _layer_that_sees(view: StepView, source: str, tokens: Array, length: int) ->
 def _causal_attention(view: StepView, length: int) -> str:
     """Return an attention that hides later tokens of a sequence; empty if none is known."""
     for layer in view.program.layers:
-        if layer.type == "MultiheadAttention":
+        if layer.type == ATTENTION:
             values = [view.value(name) for name in _inputs_of(view, layer.name)]
             if any(value is not None and _is_causal(value, length) for value in values):
                 return layer.name
@@ -160,13 +185,6 @@ def _is_causal(mask: Array, length: int) -> bool:
 
 def _inputs_of(view: StepView, layer: str) -> list[str]:
     return [name for name in view.tensor_names if re.fullmatch(rf"{re.escape(layer)}_input_\d+", name)]
-
-
-def _is_further_sequence(view: StepView, name: str, source: str, tokens: Array) -> bool:
-    if name == source or not name.startswith(source.removesuffix("0")):
-        return False
-    value = view.value(name)
-    return value is not None and value.dtype.kind in "iu" and value.ndim == 2 and not np.array_equal(value, tokens)
 
 
 def _has_no_mask(view: StepView, layer: str, length: int) -> bool:

@@ -29,6 +29,12 @@ RECURRENT: Final = frozenset({"LSTM", "GRU", "SimpleRNN"})
 """Layers of Keras that answer step by step."""
 UNBOUNDED: Final = frozenset({"relu", "elu", "selu", "gelu", "silu", "swish", "leaky_relu", "softplus", "linear"})
 """Activations whose answers may grow with each step of a sequence."""
+REMEMBERING: Final = frozenset(
+    {"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "NAdam", "Nadam", "RAdam", "RMSprop"}
+)
+"""Optimizers that divide updates by the size of all gradients so far, so that an enormous one stops them for long."""
+ENORMOUS: Final = 1000.0
+"""Ratio of a norm to its limit from which on these optimizers hardly update any more."""
 OVER_STEPS: Final = "may let values grow with each step of a sequence"
 """Message part on recurrent layers whose activation has no bound."""
 
@@ -51,7 +57,9 @@ class GradientOutlier(TensorRule):
         unless_harmless: Whether to drop a norm after which no loss rises, as where the script clips gradients before
             the update: the median of the next five losses is at most twice the mean of the five before, or below a
             tenth of the first ones, and the gradient is not 0 by then, as of units that the update has killed. Nothing
-            is dropped at the first step. False when not given.
+            is dropped at the first step, nor a norm of a thousand times the limit where the optimizer divides updates
+            by the size of earlier gradients, as Adam does, and so hardly makes any for hundreds of steps. False when
+            not given.
 
     Source:
         Exploding gradients and clipping them by norm: Pascanu, Mikolov and Bengio, On the Difficulty of Training
@@ -88,7 +96,10 @@ class GradientOutlier(TensorRule):
         issues = super().evaluate(view)
         if not self.parameters["unless_harmless"]:
             return issues
-        return self._aftermath.settle(view, issues)
+        lasting = [issue for issue in issues or () if _stops_optimizer(view, issue)]
+        passing = None if issues is None else [issue for issue in issues if issue not in lasting]
+        settled = self._aftermath.settle(view, passing)
+        return [*lasting, *(settled or ())] if lasting else settled
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues that are held, if no more steps will follow."""
@@ -122,3 +133,10 @@ class GradientOutlier(TensorRule):
         layers = (self.base_trial.program or NO_PROGRAM).layers
         unbounded = (layer for layer in layers if layer.type in RECURRENT and layer.activation in UNBOUNDED)
         return next((f"{text} {layer.activation!r} in {layer.name!r} {OVER_STEPS}." for layer in unbounded), text)
+
+
+def _stops_optimizer(view: StepView, issue: Issue) -> bool:
+    """Return whether an optimizer remembers a gradient for so long that it hardly updates weights any more."""
+    if issue.value is None or not issue.threshold or issue.value <= ENORMOUS * issue.threshold:
+        return False
+    return any(optimizer.type in REMEMBERING for optimizer in view.program.optimizers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import statistics
 from typing import Final, NamedTuple
 
@@ -24,6 +25,10 @@ FEWEST_TARGETS: Final = 200
 """Minimum number of targets for the error of a constant prediction."""
 WEIGHED: Final = 0.01
 """Relative difference from the mean cross entropy beyond which a loss has weights."""
+FEWEST_OF_A_PLACE: Final = 100
+"""Minimum number of samples for a constant prediction for each of their places, such as pixels."""
+MOST_PLACES: Final = 512
+"""Number of places of a sample that are looked at."""
 GAIN: Final = 4.0
 """Percentage by which the error of a model that has learnt is below that of the best constant prediction."""
 
@@ -71,7 +76,7 @@ class BaselineComparison:
             if error is None:
                 continue
             targets = columns_of(loss.targets) if loss.num_classes is None else loss.classes
-            self._keep(loss.name, _Answered(error, targets, of_classes, loss.constant_part))
+            self._keep(loss.name, _Answered(error, targets, of_classes, loss.constant_part, _places_of(loss)))
             self._seen[loss.name] += 1
             names.append(loss.name)
         return names
@@ -122,6 +127,8 @@ class BaselineComparison:
             return None
         targets = np.concatenate([observation.targets for observation in kept])
         constant = error_of_constant(targets, of_classes)
+        if kept[-1].num_places > 1 and all(observation.num_places == kept[-1].num_places for observation in kept):
+            constant = min(constant, entropy_of_places(targets.reshape(-1, kept[-1].num_places)))
         if not (constant > 0 and np.isfinite(constant)):
             return None
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
@@ -141,6 +148,28 @@ class _Answered(NamedTuple):
     targets: Array
     of_classes: bool
     constant_part: float
+    num_places: int
+
+
+def _places_of(loss: LossObservation) -> int:
+    """Return how many targets each sample has, if they are the indices of classes, all of them known; 1 otherwise."""
+    is_whole = loss.num_classes is not None and loss.classes.size == loss.targets.size
+    return loss.targets[:1].size if is_whole else 1
+
+
+def entropy_of_places(classes: Array) -> float:
+    """Return the mean entropy of the classes of each place of the samples, such as a pixel; infinity for few samples.
+
+    Args:
+        classes: Indices of classes, with one row for each sample.
+    """
+    if len(classes) < FEWEST_OF_A_PLACE:
+        return math.inf
+    some = classes[:, :: -(-classes.shape[1] // MOST_PLACES)]
+    shares = np.stack([np.mean(some == label, axis=0) for label in np.unique(some)])
+    of_each = -np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=0)
+    # with the correction of Miller and Madow, see `error_of_constant`
+    return float(np.mean(of_each + (np.count_nonzero(shares, axis=0) - 1) / (2 * len(some))))
 
 
 def error_of_constant(targets: Array, of_classes: bool) -> float:

@@ -20,6 +20,13 @@ MOST: Final = 0.75
 SELDOM: Final = 0.5
 """Fraction of the usual deviation of features below which a difference in deviation is ignored."""
 
+CENTRED: Final = 1e-4
+"""Largest mean, in deviations, of a feature that was centred by its own mean."""
+OF_ONE: Final = 0.01
+"""Largest distance of its deviation from 1."""
+FEWEST_SCALED: Final = 3
+"""Number of such features that are not so by chance."""
+
 
 @attrs.define
 class Spread:
@@ -29,6 +36,13 @@ class Spread:
     _center: Numbers | float = 0.0
     _sums: list[Numbers | float] = attrs.field(factory=lambda: [0.0] * 4)
     """Sums of the powers 1 to 4 of the distances from the mean of the first batch."""
+
+    @classmethod
+    def of(cls, batch: Numbers) -> Spread:
+        """Return the spread of a single batch."""
+        spread = cls()
+        spread.add(batch)
+        return spread
 
     def add(self, batch: Numbers) -> None:
         """Add a batch."""
@@ -84,6 +98,16 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     is_wider = larger > 4 * smaller + SELDOM * usual + 1e-12
     is_off = _has_shifted(one, other, limit) | (is_wider & _varies_otherwise(one, other))
     return 1.0 if is_scaled_otherwise(one, other) else float(np.mean(is_off))
+
+
+def share_standardised(spread: Spread) -> float:
+    """Return the fraction of the features that vary, of three or more, that were scaled by their own constants.
+
+    They have mean 0 up to rounding, and deviation 1.
+    """
+    deviation = spread.deviation
+    number = np.count_nonzero((np.abs(spread.mean) < CENTRED) & (np.abs(deviation - 1) < OF_ONE))
+    return number / np.count_nonzero(deviation) if number >= FEWEST_SCALED else 0.0
 
 
 def is_scaled_otherwise(one: Spread, other: Spread) -> bool:

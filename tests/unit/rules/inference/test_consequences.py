@@ -15,6 +15,7 @@ from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT
 from sagemaker_debug_ext.rules.inference.consequences import (
     CONSEQUENCES,
+    NEVER_PREDICTED,
     ONE_CLASS,
     ZERO_GRADIENT,
     first_steps,
@@ -67,6 +68,9 @@ def test_no_sign_follows_from_itself():
         ("ActivationCollapse", CUT, 67, "DeadRelu", 60, False),
         ("PredictionCollapse", f"{ONE_CLASS} 1 for nearly all samples", 119, "DeadRelu", 60, True),
         ("PredictionCollapse", "Labels come sorted", 119, "DeadRelu", 60, False),
+        ("ClassImbalance", f"Class 3 is hardly {NEVER_PREDICTED}", 400, "LearningRateTooHigh", 13, True),
+        ("ClassImbalance", f"Class 3 is hardly {NEVER_PREDICTED}", 400, "Overfit", 13, False),
+        ("ClassImbalance", "Labels are unbalanced", 400, "LearningRateTooHigh", 13, False),
     ],
 )
 def test_sign_when_another_came_before_then_may_follow_from_it(rule, text, step, other, other_step, expected):

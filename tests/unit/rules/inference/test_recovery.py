@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.trials import Trial, create_trial
 from support.rule_trials import TRAIN, fired_at, steps_of
 
 VARIED = np.random.default_rng(0).normal(size=(8, 6))
@@ -125,6 +126,19 @@ def test_gradient_outlier_when_gradients_are_zero_since_then_did_harm(run_rule, 
     norms = [0.5] * 25 + [2000.0] + [last] * 14
     steps = steps_of({"gradient/w": np.full(1, size), "loss": 1.0} for size in norms)
     assert fired_at(run_rule("GradientOutlier", steps, unless_harmless=True)) == fired
+
+
+@pytest.mark.parametrize(
+    ("kind", "times", "fired"),
+    [("Adam", 1001, [25]), ("Adam", 999, []), ("RMSprop", 1001, [25]), ("SGD", 1001, [])],
+)
+def test_gradient_when_enormous_then_optimizers_that_remember_it_stop(run_rule, monkeypatch, kind, times, fired):
+    """They divide updates by the size of earlier gradients, so that hundreds of steps change hardly anything."""
+    program = ProgramRecord(framework="PyTorch", optimizers=(OptimizerRecord(type=kind),))
+    monkeypatch.setattr(Trial, "program", program)
+    norms = [0.5] * 25 + [50.0 * times] + [0.5] * 14
+    steps = steps_of({"gradient/w": np.full(1, size), "loss": 1.0} for size in norms)
+    assert fired_at(run_rule("GradientOutlier", steps, unless_harmless=True, factor=100)) == fired
 
 
 @pytest.mark.parametrize(("step", "last", "fired"), [(25, 1.0, []), (25, 3.0, [25]), (0, 1.0, [0])])

@@ -34,6 +34,17 @@ RECORDS = st.builds(
 )  # fmt: skip
 
 
+def test_loss_when_it_is_a_layer_then_goes_by_its_class_where_that_is_the_only_one():
+    """A loss that the model holds has its name there, and that of its class among the losses."""
+    layers = (LayerRecord(name="criterion", type="MSELoss"), LayerRecord(name="other", type="L1Loss"))
+    loss, further = LossRecord(name="MSELoss", type="MSELoss"), LossRecord(name="MSELoss_1", type="MSELoss")
+    program = ProgramRecord(framework="PyTorch", layers=layers, losses=(loss,))
+    assert program.loss("MSELoss") is program.loss("criterion") is loss
+    assert program.loss("other") is program.loss("missing") is None
+    two = ProgramRecord(framework="PyTorch", layers=layers, losses=(loss, further))
+    assert (two.loss("MSELoss_1"), two.loss("criterion")) == (further, None)
+
+
 @given(RECORDS)
 def test_record_when_written_and_read_then_is_equal(record):
     """Text and record are inverse to each other."""

@@ -45,6 +45,58 @@ def test_a_loss_far_above_that_of_training_fires_while_samples_are_new(run_rule,
     assert bool(issues) == fires
 
 
+def standardised(rows, ddof=0):
+    return (rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=ddof)
+
+
+@pytest.mark.parametrize("mode", [EVAL, PREDICT])
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        (standardised, True),
+        (lambda rows: standardised(rows, ddof=1), True),
+        (lambda rows: np.hstack([standardised(rows)[:, :5], rows[:, 5:] > 0]), True),
+        (lambda rows: np.hstack([standardised(rows)[:, :3], rows[:, 3:]]), False),
+        (lambda rows: standardised(rows) + 0.001, False),
+        (lambda rows: standardised(rows) * 1.02, False),
+        (lambda rows: standardised(rows)[:, :2].repeat(2, axis=1)[:, [0, 2]], False),
+        (lambda rows: rows, False),
+    ],
+    ids=["own", "own of a table", "one of six is not", "half", "offset", "scale", "two features", "of training"],
+)
+def test_evaluation_data_with_a_scaler_of_their_own_fire(run_rule, change, fires, mode):
+    """Mean 0 and deviation 1 to the last digits are no chance, but constants that were fitted to these data."""
+    rng = np.random.default_rng(0)
+    rows = change(rng.normal(size=(96, 6)) * 0.9 + 0.1).astype(np.float32)
+    steps = {(TRAIN, step): {"Net_input_0": rng.normal(size=(16, rows.shape[1]))} for step in range(12)}
+    steps |= {(mode, step): {"Net_input_0": part} for step, part in enumerate(np.split(rows, 6))}
+    issues = run_rule("EvaluationMismatch", steps)
+    assert [issue.value for issue in issues] == ([pytest.approx(np.mean(np.abs(rows.mean(axis=0)) < 1e-4))] * fires)
+    assert first_cause(issues) == ("evaluation data" if fires else None)
+
+
+@pytest.mark.parametrize(("known", "num_times", "fires"), [(0, 1, True), (1, 1, False), (1, 2, True), (96, 1, False)])
+def test_training_data_are_scaled_by_their_own(run_rule, known, num_times, fires):
+    """Scripts ask for predictions on training data as well, of which not all were saved in training."""
+    rng = np.random.default_rng(0)
+    rows = standardised(rng.normal(size=(96 * num_times, 6)))
+    trained = np.vstack([rows[:known], rng.normal(size=(192 - known, 6))])
+    steps = {(TRAIN, step): {"Net_input_0": part} for step, part in enumerate(np.split(trained, 12))}
+    steps |= {(EVAL, step): {"Net_input_0": part} for step, part in enumerate(np.split(rows, 6))}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize(("num_batches", "fires"), [(1, True), (2, False)])
+def test_batches_that_are_each_scaled_by_their_own_do_not_fire(run_rule, num_batches, fires):
+    """A single one may be all of the training data."""
+    rng = np.random.default_rng(0)
+    batches = [rng.normal(size=(96, 6)) for _ in range(4)]
+    batches[:num_batches] = map(standardised, batches[:num_batches])
+    steps = {(TRAIN, step): {"Net_input_0": batch} for step, batch in enumerate(batches)}
+    steps[EVAL, 0] = {"Net_input_0": standardised(rng.normal(size=(96, 6)))}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
 @pytest.mark.parametrize(("place", "fires"), [(slice(0, 2), False), (slice(0, 12), True)])
 def test_a_few_samples_far_off_are_no_mismatch(run_rule, place, fires):
     """A few samples with large errors do not fire, where predictions and targets were saved."""

@@ -127,6 +127,43 @@ def test_a_model_may_scale_its_inputs_itself(run_rule, layers, fires):
     assert bool(run_rule("InputScale", steps)) == fires
 
 
+@pytest.mark.parametrize(
+    ("kind", "normalised", "scale", "fires"),
+    [
+        ("BatchNorm1d", 1.0, 200.0, False),
+        ("BatchNorm1d", 1.0, 1e-5, True),
+        ("BatchNorm1d", 0.5, 200.0, True),
+        ("LayerNorm", 1.0, 200.0, True),
+    ],
+    ids=["large", "small", "normalises something else", "keeps the offset"],
+)
+def test_a_batch_normalisation_after_the_first_layer_takes_the_scale_away(
+    run_rule, monkeypatch, kind, normalised, scale, fires
+):
+    """But not one of tiny outputs, to whose variance it adds a number that is larger."""
+    monkeypatch.setattr(
+        Trial, "program", ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="norm", type=kind),))
+    )
+    inputs, weight = np.random.default_rng(0).normal(size=(8, 4)) * scale, np.ones((3, 4))
+    tensors = {"Net_input_0": inputs, "first_input_0": inputs, "Net_first.weight": weight}
+    tensors |= {"first_output_0": inputs @ weight.T, "norm_input_0": normalised * inputs @ weight.T}
+    assert bool(run_rule("InputScale", steps_of([tensors] * 3))) == fires
+
+
+@pytest.mark.parametrize(("second", "fires"), [(True, True), (False, False)])
+def test_each_layer_that_gets_large_inputs_must_be_normalised(run_rule, monkeypatch, second, fires):
+    """A second layer that gets the inputs as well has outputs as large as they are."""
+    monkeypatch.setattr(
+        Trial, "program", ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="norm", type="BatchNorm1d"),))
+    )
+    inputs, weight = np.random.default_rng(0).normal(size=(8, 4)) * 200, np.ones((3, 4))
+    tensors = {"Net_input_0": inputs, "first_input_0": inputs, "Net_first.weight": weight}
+    tensors |= {"first_output_0": inputs @ weight.T, "norm_input_0": inputs @ weight.T}
+    if second:
+        tensors |= {"beside_input_0": inputs, "beside_output_0": inputs[:, :3], "Net_beside.weight": weight}
+    assert bool(run_rule("InputScale", steps_of([tensors] * 3))) == fires
+
+
 def test_a_placeholder_is_a_whole_number_far_from_scaled_ones():
     """A placeholder is a whole number far from the other targets, which are scaled."""
     usual = RNG.normal(size=30)

@@ -106,6 +106,50 @@ def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fir
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 
+DECODER = (
+    LayerRecord(name="encoder.layers.0.self_attn", type="MultiheadAttention", batch_axis=0),
+    LayerRecord(name="decoder.layers.0", type="TransformerDecoderLayer", batch_axis=0),
+    LayerRecord(name="decoder.layers.0.self_attn", type="MultiheadAttention", batch_axis=0),
+    LayerRecord(name="decoder.layers.0.multihead_attn", type="MultiheadAttention", batch_axis=0),
+)
+ALL_ATTEND = {
+    f"{layer.name}_input_{i}": STATES for layer in DECODER if layer.type == "MultiheadAttention" for i in range(3)
+}
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize(
+    ("further", "layers", "fires"),
+    [
+        ({}, DECODER, True),
+        ({"decoder.layers.0.self_attn_input_3": np.triu(np.ones((NUM_PLACES, NUM_PLACES)))}, DECODER, False),
+        ({}, (DECODER[0], DECODER[3]), False),
+    ],
+    ids=["no mask", "mask", "layers of its own"],
+)
+def test_models_that_translate_must_hide_the_tokens_of_the_target(run_rule, monkeypatch, further, layers, fires, order):
+    """The encoder and the attention to what it gives need no mask, which of both inputs it ever is that comes first."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
+    steps = {}
+    for (mode, step), tensors in steps_of(1, **ALL_ATTEND, **further).items():
+        given = (text_of(step + 9)[:, :NUM_PLACES], tensors["Net_input_0"])
+        steps[mode, step] = {**tensors, **{f"Net_input_{place}": given[which] for place, which in enumerate(order)}}
+    issues = run_rule("TokenShift", steps)
+    assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
+
+
+def test_a_model_that_also_reads_what_it_is_to_repeat_predicts_the_next_tokens(run_rule, monkeypatch):
+    """A translator into the same language repeats its other input, and its attention hides later tokens rightly."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=DECODER))
+    mask = {"decoder.layers.0.self_attn_input_3": CAUSAL}
+    steps = {
+        key: {**tensors, "Net_input_0": tensors["CrossEntropyLoss_input_1"].reshape(4, NUM_PLACES),
+              "Net_input_1": tensors["Net_input_0"]}
+        for key, tensors in steps_of(1, **ALL_ATTEND, **mask).items()
+    }  # fmt: skip
+    assert run_rule("TokenShift", steps) == []
+
+
 CAUSAL = np.triu(np.full((NUM_PLACES, NUM_PLACES), -np.inf), 1)
 
 

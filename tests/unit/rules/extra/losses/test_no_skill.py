@@ -196,6 +196,19 @@ def test_predictions_of_weighted_classes_are_not_compared(run_rule, monkeypatch,
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(("weights", "fires"), [([0.5, 5.0], False), ([1.0, 1.0], True)])
+def test_weights_of_a_loss_are_known_where_the_model_holds_it(run_rule, monkeypatch, weights, fires):
+    """As a layer, the loss has another name than in the record of losses, which names it by its class."""
+    loss = LossRecord(name="CrossEntropyLoss", type="CrossEntropyLoss", arguments={"weight": weights})
+    layer = LayerRecord(name="criterion", type="CrossEntropyLoss")
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,), layers=(layer,)))
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        labels = (rng.random(40) < 0.1).astype(int)
+        steps.append(loss_tensors(rng.normal(size=(40, 2)), labels, name="criterion"))
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
 @pytest.mark.parametrize(("is_weighted", "fires"), [(True, False), (False, True)])
 def test_weighted_samples_are_judged_by_what_predictions_tell(make_trial, run_rule, monkeypatch, is_weighted, fires):
     """Keras is given the weights of a rare class with the samples, which shift the probabilities."""
@@ -365,6 +378,33 @@ def test_the_means_of_several_targets_are_no_skill(run_rule, known, fires):
         steps.append(loss_tensors(means + known * (targets - means), targets, name="MSELoss"))
         steps[-1]["MSELoss_output_0"] = float(np.mean((steps[-1]["MSELoss_input_0"] - targets) ** 2))
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+SHARES_OF_PLACES = np.array([[0.98, 0.02]] * 6 + [[0.02, 0.98]] * 6)
+
+
+@pytest.mark.parametrize(
+    ("known", "num_samples", "fires"),
+    [(0.0, 16, True), (2.0, 16, False), (0.0, 3, False)],
+    ids=["places", "samples", "few samples"],
+)
+def test_the_classes_of_each_place_are_no_skill(run_rule, known, num_samples, fires):
+    """Pixels of the sky are above those of the street, whatever the picture shows: that much each place tells alone."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        labels = (rng.random((num_samples, 12)) < SHARES_OF_PLACES[:, 1]).astype(int)
+        scores = np.log(SHARES_OF_PLACES).T + known * np.stack([labels == 0, labels == 1], axis=1)
+        steps.append(loss_tensors(scores, labels))
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+def test_samples_of_changing_length_have_no_places(run_rule):
+    """Sentences have as many words as they have, so that their classes are compared with a constant for all."""
+    rng, steps = np.random.default_rng(0), []
+    for number in range(60):
+        labels = rng.integers(0, 2, (16, 10 + number % 3))
+        steps.append(loss_tensors(np.stack([labels == 0, labels == 1], axis=1) * 2.0, labels))
+    assert run_rule("NoSkill", steps_of(steps)) == []
 
 
 @pytest.mark.parametrize(("shift", "cause"), [(0.0, "loss or output"), (1.0, "labels")])
