@@ -155,7 +155,7 @@ def test_processing_job_when_its_time_is_over_then_the_next_one_goes_on(bucket, 
         watcher_job_request(
             training_job_name="long", image_uri="image", role_arn=ROLE, number=number, max_runtime_in_seconds=seconds
         )
-        for number, seconds in ((1, 12), (2, 600))
+        for number, seconds in ((1, 20), (2, 600))
     ]
     assert requests[1]["ProcessingJobName"] == requests[0]["ProcessingJobName"] + "-2"
     sagemaker.create_processing_job(**requests[0])
@@ -182,7 +182,7 @@ def test_processing_job_when_its_time_is_over_then_its_submitter_starts_the_next
     def make_short(request, options, number=1):
         watcher = make(request, options, number)
         if number == 1:
-            watcher["StoppingCondition"] = {"MaxRuntimeInSeconds": 12}
+            watcher["StoppingCondition"] = {"MaxRuntimeInSeconds": 20}
             watcher["AppSpecification"]["ContainerArguments"][-1] = "6"
         return watcher
 
