@@ -9,6 +9,7 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.baselines.simple_models import LatestSamples
+from sagemaker_debug_ext.rules.inference.baselines.token_table import TokenTables
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
 from sagemaker_debug_ext.rules.inference.class_weights import weights_of
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, observed_losses
@@ -42,6 +43,12 @@ FEWER_ERRORS: Final = 3
 """How many times as many targets as the neighbours the model must name wrongly."""
 LEAST_AHEAD: Final = 0.1
 """Share of the targets by which the neighbours must be ahead."""
+ABOVE_TABLE: Final = 1.1
+"""Ratio of a cross entropy to that of a table of what follows each token, above which a model is worse."""
+LEAST_ABOVE: Final = 0.1
+"""Difference of these in nats."""
+STILL_ABOVE: Final = 0.7
+"""Ratio of that difference in the last fifth of training to that in the second, above which it hardly falls."""
 FALLEN: Final = 0.9
 """Ratio of a loss to an earlier one below which it has fallen."""
 
@@ -64,6 +71,12 @@ class Underfit(BuiltinRule):
     Whole numbers may be those of classes, which have no order. If the targets are three to twenty of them, the rule
     also fires if the nearest neighbours name at least 80 % of them by vote, and a third as many wrongly as the model's
     rounded predictions.
+
+    Models that predict a class for each token of a sequence, such as the next token, are compared with a table of what
+    each token alone tells. It counts the pairs of token and class in the first pass through the data, and leaves each
+    pair out that it predicts. The rule fires if the cross entropy of the model on the latest 20 steps, or on those of
+    evaluation if it is lower, is a tenth above that of the table, and was hardly farther from it in the second fifth of
+    training: by less than a factor of 1.4. Targets that mostly are the tokens themselves are left alone.
 
     Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
     Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
@@ -94,6 +107,7 @@ class Underfit(BuiltinRule):
 
     def configure(self) -> None:
         self._trained = LatestSamples(keeps_inputs=True)
+        self._tables = TokenTables()
         self._on_new_data = LatestSamples(keeps_inputs=False)
         self._adversarial = AdversarialLosses()
         self._moving = MovingTargets()
@@ -112,6 +126,8 @@ class Underfit(BuiltinRule):
             return None
         if view.mode is ModeKeys.EVAL:
             self._on_new_data.observe(view)
+        if view.mode is ModeKeys.EVAL or is_training(view):
+            self._tables.observe(view)
         if is_training(view):
             self._adversarial.observe(view)
             self._moving.observe(view)
@@ -130,7 +146,8 @@ class Underfit(BuiltinRule):
         view, self._latest = (self._latest, None) if self.base_trial.loaded_all_steps else (None, self._latest)
         if view is None or self._has_other_goals(view):
             return []
-        return [issue for name in self._trained.names() if (issue := self._compare(view, name)) is not None][:1]
+        found = (self._compare(view, name) for name in self._trained.names())
+        return [issue for issue in (*found, self._compare_tables(view)) if issue is not None][:1]
 
     def _has_other_goals(self, view: StepView) -> bool:
         """Return whether the model does not aim at single targets, or not at the same ones all the time."""
@@ -187,6 +204,21 @@ class Underfit(BuiltinRule):
         elif course[-1] > FALLEN * course[0]:
             text = f"{text} {HARDLY_FALLEN}."
         return self.found(view, text, tensors=[name], value=own, threshold=limit)
+
+    def _compare_tables(self, view: StepView) -> Issue | None:
+        """Return an issue if a table of what each token alone tells predicts better than a model of sequences."""
+        for name, (own, of_table) in self._tables.cross_entropies().items():
+            if len(self._losses.get(name, ())) < self.parameters["patience"] or name not in view.tensor_names:
+                continue
+            course = [value - of_table for value in _means_of_fifths(self._losses[name])]
+            limit = max(ABOVE_TABLE * of_table, of_table + LEAST_ABOVE)
+            if own > limit and course[-1] > STILL_ABOVE * course[1]:
+                text = (
+                    f"The model underfits: its cross entropy in {name!r} is {own:.3g}, and that of a table of what "
+                    f"each token alone tells is {of_table:.3g}."
+                )
+                return self.found(view, text, tensors=[name], value=own, threshold=limit)
+        return None
 
     def _explained(self, name: str) -> float | None:
         """Return the share of the variance that the model explains, in training or evaluation, whichever is more."""

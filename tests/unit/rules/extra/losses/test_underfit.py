@@ -45,6 +45,46 @@ def good_answer(inputs, targets):
     return targets + 0.1
 
 
+FOLLOWS = np.random.default_rng(0).dirichlet(np.full(12, 0.1), 12)
+
+
+def text_steps(confidence, num=120, losses=lambda step: 2.0):
+    """Return training steps of a model of texts in which each token tells much of the next.
+
+    Its scores are those of the frequencies of all tokens, or of the best table, or of what lies between.
+    """
+    rng, steps = np.random.default_rng(1), []
+    scores = confidence * np.log(FOLLOWS + 1e-3)
+    for step in range(num):
+        tokens = rng.integers(0, 12, (8, 10))
+        following = np.array([rng.choice(12, p=FOLLOWS[token]) for token in tokens.reshape(-1)])
+        steps.append({"Net_input_0": tokens, **loss_tensors(scores[tokens.reshape(-1)], following, losses(step))})
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("confidence", "losses", "fires"),
+    [
+        (0.0, lambda step: 2.0, True),
+        (1.0, lambda step: 2.0, False),
+        (0.0, lambda step: 4 - step / 60, False),
+        (0.0, lambda step: 4 - step / 200, True),
+    ],
+    ids=["nothing", "the table", "falls", "hardly falls"],
+)
+def test_models_of_sequences_are_compared_with_a_table_of_the_next_tokens(run_rule, confidence, losses, fires):
+    """A model that comes nearer to the table is on its way."""
+    issues = run_rule("Underfit", steps_of(text_steps(confidence, losses=losses)))
+    assert fired_at(issues) == [119] * fires
+    assert all("of what each token alone tells" in issue.message for issue in issues)
+
+
+def test_a_model_that_is_nearly_as_good_as_the_table_does_not_underfit(run_rule):
+    """Nor does one that had few steps."""
+    assert run_rule("Underfit", steps_of(text_steps(0.8))) == []
+    assert run_rule("Underfit", steps_of(text_steps(0.0, num=99))) == []
+
+
 @pytest.mark.parametrize(
     ("shape", "answer", "fires"),
     [
