@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,10 @@ TARGETS: Final = Selection(roles=(Role.LOSS_CLASS_LABEL,))
 FIRST_INPUT: Final = "_input_0"
 ATTENTION: Final = "MultiheadAttention"
 DECODER: Final = "TransformerDecoderLayer"
+FEWEST_EQUAL: Final = 2
+"""Fewest repetitions of a token at a place that show that states depend on these."""
+ROUNDING: Final = 1e-5
+"""Largest difference of equal states, relative to how far states are from their mean."""
 MOST_PLACES: Final = 4
 """Largest distance of a target from the token at its place."""
 FEWEST_TOKENS: Final = 4
@@ -71,7 +74,11 @@ class TokenShift(FirstStepsRule):
       sequence, and learns to repeat it;
     - the next tokens, while an `nn.MultiheadAttention` gets no mask, or a recurrent layer also reads backwards, so that
       the model sees what it is to predict. Only PyTorch is checked. If the model reads other tokens, too, as those that
-      it translates, only the attention of an `nn.TransformerDecoderLayer` to its own tokens counts.
+      it translates, only the attention of an `nn.TransformerDecoderLayer` to its own input counts, where that is the
+      same for the same token at the same place: dropout of embeddings hides it.
+
+    Targets at the same places or two places later are compared with the first input of the model only, because further
+    ones may be the labels themselves, which some models shift.
 
     Parameters:
         patience: Number of steps at which it must hold; 3 when not given.
@@ -101,7 +108,7 @@ class TokenShift(FirstStepsRule):
         sequences = {name: value for name, value in tokens.items() if value.ndim == 2}
         if not (sequences and targets):
             return None
-        return dict(_problems(view, sequences, targets))
+        return dict(_problems(view, sequences, view.selected(TOKENS), targets))
 
 
 def _whole_numbers(view: StepView, names: Iterable[str]) -> dict[str, Array]:
@@ -118,22 +125,30 @@ def _further_inputs(view: StepView) -> list[str]:
 
 
 def _problems(
-    view: StepView, sequences: Mapping[str, Array], targets: Mapping[str, Array]
+    view: StepView, sequences: Mapping[str, Array], firsts: Container[str], targets: Mapping[str, Array]
 ) -> Iterator[tuple[str, str]]:
+    """Yield the name of each tensor of targets at fault with what is wrong.
+
+    Args:
+        view: The step.
+        sequences: The tokens that models read.
+        firsts: Names of those that are first inputs of models.
+        targets: The targets.
+    """
     found = {
         source: {name: _find_distance(tokens, value) for name, value in targets.items()}
         for source, tokens in sequences.items()
     }
     predicts_next = any(distance == 1 for of_source in found.values() for distance, _ in of_source.values())
-    reads_more = any(not np.array_equal(one, other) for one, other in itertools.combinations(sequences.values(), 2))
     for source, of_source in found.items():
+        is_first = source in firsts  # a further one may be labels, which the model shifts itself
         for name, (distance, length) in of_source.items():
-            if not predicts_next and distance is not None and distance > 1:
+            if is_first and not predicts_next and distance is not None and distance > 1:
                 yield name, f"The targets {name!r} are the tokens {distance} {LATER} in {source!r}, not the next."
-            if distance == 0 and not predicts_next and (layer := _causal_attention(view, length)):
+            if is_first and distance == 0 and not predicts_next and (layer := _causal_attention(view, length)):
                 why = f"{SEEN}, although the attention of {layer!r} hides all later ones"
                 yield name, f"The targets {name!r} are the tokens in {source!r} at the same places: the model {why}."
-            if distance == 1 and (layer := _layer_that_sees(view, length, reads_more=reads_more)):
+            if distance == 1 and (layer := _layer_that_sees(view, source, sequences, length)):
                 yield name, f"The targets {name!r} are the next tokens in {source!r}, and the model {SEEN}: {layer}."
 
 
@@ -145,24 +160,44 @@ def _find_distance(tokens: Array, targets: Array) -> tuple[int | None, int]:
     return distance, tokens.shape[1]
 
 
-def _layer_that_sees(view: StepView, length: int, *, reads_more: bool) -> str:
-    """Return a layer that sees later tokens, with the reason; empty if none is known.
+def _layer_that_sees(view: StepView, source: str, sequences: Mapping[str, Array], length: int) -> str:
+    """Return a layer that sees later tokens of a sequence, with the reason; empty if none is known.
 
-    Args:
-        view: The step.
-        length: Number of tokens of a sequence.
-        reads_more: Whether the model reads other tokens, too, to which an attention may attend without a mask.
+    If the model reads other tokens, too, its attentions may be to these, which need no mask. The attention of a decoder
+    to its own input is known to be to the sequence if that depends on nothing but each token and its place.
     """
-    backwards = next((name for name in view.tensor_names if name.endswith("_reverse")), None)
-    if backwards is not None and not reads_more:
-        return f"a layer with the weights {backwards!r} reads backwards"
-    of_decoders = {f"{layer.name}.self_attn" for layer in view.program.layers if layer.type == DECODER}
-    attentions = (layer.name for layer in view.program.layers if layer.type == ATTENTION)
-    unmasked = (
-        name for name in attentions if (name in of_decoders or not reads_more) and _has_no_mask(view, name, length)
-    )
-    found = next(unmasked, None)
+    tokens, model = sequences[source], source.rpartition("_")[0]
+    others = [other for name, other in sequences.items() if name.rpartition("_")[0] == model]
+    attentions = [layer.name for layer in view.program.layers if layer.type == ATTENTION]
+    if not all(np.array_equal(other, tokens) for other in others):
+        decoders = [layer.name for layer in view.program.layers if layer.type == DECODER]
+        of_sequence = [name for name in decoders if _depends_on_tokens(view.value(f"{name}{FIRST_INPUT}"), tokens)]
+        attentions = [name for name in attentions if name.removesuffix(".self_attn") in of_sequence]
+    else:
+        backwards = next((name for name in view.tensor_names if name.endswith("_reverse")), None)
+        if backwards is not None:
+            return f"a layer with the weights {backwards!r} reads backwards"
+    found = next((name for name in attentions if _has_no_mask(view, name, length)), None)
     return f"the attention of {found!r} has no mask" if found is not None else ""
+
+
+def _depends_on_tokens(states: Array | None, tokens: Array) -> bool:
+    """Return whether states are the same wherever the same token is at the same place, and others are not."""
+    if states is None or states.ndim != 3:
+        return False
+    for given in (states, np.swapaxes(states, 0, 1)):
+        if given.shape[:2] != tokens.shape:
+            continue
+        for axis in range(2):  # either may be that of the places
+            keys = tokens.astype(np.int64) * tokens.shape[axis] + np.indices(tokens.shape)[axis]
+            _, firsts, groups = np.unique(keys, return_index=True, return_inverse=True)
+            rows = to_float64(given).reshape(-1, given.shape[2])
+            apart = np.abs(rows - rows[firsts][groups.reshape(-1)]).max()
+            size = np.abs(rows - rows.mean(axis=0)).max()
+            are_distinct = len(np.unique(rows[firsts], axis=0)) >= SAME * len(firsts)
+            if keys.size - len(firsts) >= FEWEST_EQUAL and apart <= ROUNDING * size and are_distinct:
+                return True
+    return False
 
 
 def _causal_attention(view: StepView, length: int) -> str:

@@ -115,39 +115,93 @@ DECODER = (
 ALL_ATTEND = {
     f"{layer.name}_input_{i}": STATES for layer in DECODER if layer.type == "MultiheadAttention" for i in range(3)
 }
+EMBEDDING, PLACES = np.random.default_rng(3).normal(size=(9, 6)), np.random.default_rng(4).normal(size=(NUM_PLACES, 6))
+
+
+def embedded(tokens, noise=0.0):
+    """Return what a decoder gets of tokens: their embedding, and that of their places."""
+    return EMBEDDING[tokens] + PLACES + noise * np.random.default_rng(5).normal(size=(*tokens.shape, 6))
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize(
-    ("further", "layers", "fires"),
+    ("further", "layers", "state", "fires"),
     [
-        ({}, DECODER, True),
-        ({"decoder.layers.0.self_attn_input_3": np.triu(np.ones((NUM_PLACES, NUM_PLACES)))}, DECODER, False),
-        ({}, (DECODER[0], DECODER[3]), False),
+        ({}, DECODER, lambda given, tokens: embedded(tokens), True),
+        (
+            {"decoder.layers.0.self_attn_input_3": np.triu(np.ones((NUM_PLACES, NUM_PLACES)))},
+            DECODER,
+            lambda given, tokens: embedded(tokens),
+            False,
+        ),
+        ({}, (DECODER[0], DECODER[3]), lambda given, tokens: embedded(tokens), False),
+        ({}, DECODER, lambda given, tokens: embedded(given), False),
+        ({}, DECODER, lambda given, tokens: embedded(tokens, noise=0.01), False),
+        ({}, DECODER, lambda given, tokens: embedded(tokens) * 0, False),
+        ({}, DECODER, lambda given, tokens: embedded(tokens * 0), False),
     ],
-    ids=["no mask", "mask", "layers of its own"],
+    ids=["no mask", "mask", "layers of its own", "of the other text", "dropout", "nothing", "places alone"],
 )
-def test_models_that_translate_must_hide_the_tokens_of_the_target(run_rule, monkeypatch, further, layers, fires, order):
+def test_models_that_translate_must_hide_the_tokens_of_the_target(
+    run_rule, monkeypatch, further, layers, state, fires, order
+):
     """The encoder and the attention to what it gives need no mask, which of both inputs it ever is that comes first."""
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
     steps = {}
     for (mode, step), tensors in steps_of(1, **ALL_ATTEND, **further).items():
         given = (text_of(step + 9)[:, :NUM_PLACES], tensors["Net_input_0"])
-        steps[mode, step] = {**tensors, **{f"Net_input_{place}": given[which] for place, which in enumerate(order)}}
+        inputs = {f"Net_input_{place}": given[which] for place, which in enumerate(order)}
+        steps[mode, step] = {**tensors, **inputs, "decoder.layers.0_input_0": state(*given)}
     issues = run_rule("TokenShift", steps)
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 
-def test_a_model_that_also_reads_what_it_is_to_repeat_predicts_the_next_tokens(run_rule, monkeypatch):
-    """A translator into the same language repeats its other input, and its attention hides later tokens rightly."""
+@pytest.mark.parametrize("is_time_first", [False, True])
+def test_states_of_a_decoder_may_have_time_first(run_rule, monkeypatch, is_time_first):
+    """As layers have by default, whatever the model gets."""
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=DECODER))
-    mask = {"decoder.layers.0.self_attn_input_3": CAUSAL}
+    swapped = {name: np.swapaxes(value, 0, 1) for name, value in ALL_ATTEND.items()}
+    steps = {}
+    for (mode, step), tensors in steps_of(1, is_time_first=is_time_first, **swapped).items():
+        tokens = tensors["Net_input_0"].T if is_time_first else tensors["Net_input_0"]
+        other = text_of(step + 9)[:, :NUM_PLACES]
+        states = {"decoder.layers.0_input_0": np.swapaxes(embedded(tokens), 0, 1)}
+        steps[mode, step] = {**tensors, "Net_input_1": other.T if is_time_first else other, **states}
+    issues = run_rule("TokenShift", steps)
+    assert [cause.name for cause in likely_causes(issues)] == ["leaking feature"]
+
+
+@pytest.mark.parametrize("distance", [0, 2])
+def test_labels_that_a_model_reads_and_shifts_itself_do_not_fire(run_rule, monkeypatch, distance):
+    """As models of speech and pictures do; a translator into the same language repeats its first input."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=DECODER))
+    mask = {"decoder.layers.0.self_attn_input_3": np.triu(np.full((NUM_PLACES, NUM_PLACES), -np.inf), 1)}
+    steps = {
+        key: {**tensors, "Net_input_0": np.random.default_rng(0).normal(size=(4, NUM_PLACES, 3)),
+              "Net_input_1": tensors["Net_input_0"]}
+        for key, tensors in steps_of(distance, **ALL_ATTEND, **mask).items()
+    }  # fmt: skip
+    assert run_rule("TokenShift", steps) == []
+
+
+def test_a_translator_into_the_same_language_predicts_the_next_tokens(run_rule, monkeypatch):
+    """It repeats its first input, and its attention hides later tokens rightly."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=DECODER))
+    mask = {"decoder.layers.0.self_attn_input_3": np.triu(np.full((NUM_PLACES, NUM_PLACES), -np.inf), 1)}
     steps = {
         key: {**tensors, "Net_input_0": tensors["CrossEntropyLoss_input_1"].reshape(4, NUM_PLACES),
               "Net_input_1": tensors["Net_input_0"]}
         for key, tensors in steps_of(1, **ALL_ATTEND, **mask).items()
     }  # fmt: skip
     assert run_rule("TokenShift", steps) == []
+
+
+def test_tokens_of_another_model_do_not_count(run_rule, monkeypatch):
+    """A decoder that is a model of its own reads a single text, of which all its attentions are."""
+    layer = LayerRecord(name="attention", type="MultiheadAttention", batch_axis=0)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
+    issues = run_rule("TokenShift", steps_of(1, Encoder_input_0=text_of(9)[:, :NUM_PLACES], **ATTENDS))
+    assert [cause.name for cause in likely_causes(issues)] == ["leaking feature"]
 
 
 CAUSAL = np.triu(np.full((NUM_PLACES, NUM_PLACES), -np.inf), 1)
