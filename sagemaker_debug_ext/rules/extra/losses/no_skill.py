@@ -216,11 +216,13 @@ class NoSkill(BuiltinRule):
 
     Checks scores and targets of losses at TRAIN steps (or steps without a mode). The best constant has the entropy of
     the labels as its cross entropy, or the variance of the targets as its mean squared error. Of several targets for
-    each sample, such as pixels, each has a constant of its own. If a loss is neither of these by its name or its value,
-    such as a quantile loss, it does not aim at the targets themselves. Its error is then the variance that no linear
-    function of the scores explains. The same holds for binary losses that weight one class more. Losses that choose
-    among weighted classes are not evaluated. The mean error of the latest `window` steps must be below that of the
-    constant over the same samples by `min_gain_percent`. More steps are used if these have fewer than 200 targets.
+    each sample, each has a constant of its own. Where these are indices of classes, as of pixels, the constant of each
+    place counts besides that of all, if it is better, from 100 different samples on, at 128 places at most. If a loss
+    is neither of these by its name or its value, such as a quantile loss, it does not aim at the targets themselves.
+    Its error is then the variance that no linear function of the scores explains. The same holds for binary losses that
+    weight one class more. Losses that choose among weighted classes are not evaluated. The mean error of the latest
+    `window` steps must be below that of the constant over the same samples by `min_gain_percent`. More steps are used
+    if these have fewer than 200 targets.
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
     predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of

@@ -26,8 +26,10 @@ FEWEST_TARGETS: Final = 200
 WEIGHED: Final = 0.01
 """Relative difference from the mean cross entropy beyond which a loss has weights."""
 FEWEST_OF_A_PLACE: Final = 100
-"""Minimum number of samples for a constant prediction for each of their places, such as pixels."""
-MOST_PLACES: Final = 512
+"""Minimum number of different samples for a constant prediction for each of their places, such as pixels."""
+MOST_CELLS: Final = 1 << 20
+"""Number of places, times that of classes, up to which classes are counted at each place."""
+MOST_PLACES: Final = 128
 """Number of places of a sample that are looked at."""
 GAIN: Final = 4.0
 """Percentage by which the error of a model that has learnt is below that of the best constant prediction."""
@@ -128,7 +130,7 @@ class BaselineComparison:
         targets = np.concatenate([observation.targets for observation in kept])
         constant = error_of_constant(targets, of_classes)
         if kept[-1].num_places > 1 and all(observation.num_places == kept[-1].num_places for observation in kept):
-            constant = min(constant, entropy_of_places(targets.reshape(-1, kept[-1].num_places)))
+            constant = min(constant, error_of_places(targets.reshape(-1, kept[-1].num_places)))
         if not (constant > 0 and np.isfinite(constant)):
             return None
         return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
@@ -157,19 +159,31 @@ def _places_of(loss: LossObservation) -> int:
     return loss.targets[:1].size if is_whole else 1
 
 
-def entropy_of_places(classes: Array) -> float:
-    """Return the mean entropy of the classes of each place of the samples, such as a pixel; infinity for few samples.
+def error_of_places(classes: Array) -> float:
+    """Return the mean cross entropy of predictions that each place of the samples, such as a pixel, makes alone.
+
+    Each class is predicted from the same place of all other different samples, with one sample's weight for the shares
+    of the classes at all places. Few samples, or rare classes, thus make the error too large, never too small.
 
     Args:
         classes: Indices of classes, with one row for each sample.
+
+    Returns:
+        The mean in nats; infinity for few different samples.
     """
-    if len(classes) < FEWEST_OF_A_PLACE:
+    width = classes.shape[1]
+    places = np.random.default_rng(0).permutation(width)[:MOST_PLACES] if width > MOST_PLACES else np.arange(width)
+    some = np.unique(classes[:, places], axis=0)
+    labels, some = np.unique(some, return_inverse=True)
+    if len(classes) < FEWEST_OF_A_PLACE or len(labels) * len(places) > MOST_CELLS:
         return math.inf
-    some = classes[:, :: -(-classes.shape[1] // MOST_PLACES)]
-    shares = np.stack([np.mean(some == label, axis=0) for label in np.unique(some)])
-    of_each = -np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=0)
-    # with the correction of Miller and Madow, see `error_of_constant`
-    return float(np.mean(of_each + (np.count_nonzero(shares, axis=0) - 1) / (2 * len(some))))
+    some = some.reshape(-1, len(places))
+    if len(some) < FEWEST_OF_A_PLACE:
+        return math.inf
+    cells = some + len(labels) * np.arange(len(places))
+    counts = np.bincount(cells.reshape(-1), minlength=len(labels) * len(places))
+    shares = np.bincount(some.reshape(-1)) / some.size
+    return float(-np.mean(np.log((counts[cells] - 1 + shares[some]) / len(some))))
 
 
 def error_of_constant(targets: Array, of_classes: bool) -> float:

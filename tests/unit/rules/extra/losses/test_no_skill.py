@@ -380,19 +380,20 @@ def test_the_means_of_several_targets_are_no_skill(run_rule, known, fires):
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
-SHARES_OF_PLACES = np.array([[0.98, 0.02]] * 6 + [[0.02, 0.98]] * 6)
+SHARES_OF_PLACES = np.array([[0.9, 0.1]] * 30 + [[0.1, 0.9]] * 30)
 
 
 @pytest.mark.parametrize(
-    ("known", "num_samples", "fires"),
-    [(0.0, 16, True), (2.0, 16, False), (0.0, 3, False)],
-    ids=["places", "samples", "few samples"],
+    ("known", "num_samples", "num_different", "fires"),
+    [(0.0, 16, 960, True), (2.0, 16, 960, False), (0.0, 3, 180, False), (0.0, 16, 96, False)],
+    ids=["places", "samples", "few samples", "few different samples"],
 )
-def test_the_classes_of_each_place_are_no_skill(run_rule, known, num_samples, fires):
+def test_the_classes_of_each_place_are_no_skill(run_rule, known, num_samples, num_different, fires):
     """Pixels of the sky are above those of the street, whatever the picture shows: that much each place tells alone."""
     rng, steps = np.random.default_rng(0), []
-    for _ in range(60):
-        labels = (rng.random((num_samples, 12)) < SHARES_OF_PLACES[:, 1]).astype(int)
+    pictures = (rng.random((num_different, 60)) < SHARES_OF_PLACES[:, 1]).astype(int)
+    for step in range(60):
+        labels = pictures[(step * num_samples + np.arange(num_samples)) % num_different]
         scores = np.log(SHARES_OF_PLACES).T + known * np.stack([labels == 0, labels == 1], axis=1)
         steps.append(loss_tensors(scores, labels))
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
