@@ -31,6 +31,8 @@ RISEN: Final = 2.0
 """Ratio to its level before an issue above which a loss shows that the model has suffered."""
 MATTERS: Final = 0.1
 """Fraction of its first level up to which a loss may rise."""
+LONG: Final = 50
+"""Number of TRAIN steps in which a loss would fall if nothing had stopped it."""
 FALLING: Final = 0.9
 """Fraction of its earlier level below which a loss may be on its way there."""
 
@@ -65,13 +67,14 @@ def has_learnt(view: StepView) -> bool:
     return False
 
 
-@attrs.define
+@attrs.define(eq=False)
 class _Suspected:
     issues: list[Issue]
     before: dict[str, float]
     after: dict[str, list[float]] = attrs.field(factory=dict)
     num_steps: int = 0
     has_died: bool = False
+    may_last: bool = False
 
 
 class Aftermath:
@@ -80,25 +83,28 @@ class Aftermath:
     An issue did harm if a loss has risen, or if a tensor of the issue, such as a gradient, is 0 from then on. A loss
     has risen if the median of its values at the `WINDOW` TRAIN steps after an issue is more than twice the mean of
     those before, and more than a tenth of its first level, or if any of them is not finite. A jump of a step or two is
-    none, because the model has recovered.
+    none, because the model has recovered. What may last, as of an optimizer that hardly makes updates any more, also
+    did harm if a loss that was above half of its first level has not fallen by a tenth when the job ends, 50 steps or
+    more later.
     """
 
     def __init__(self) -> None:
         self._course = LossCourse()
         self._held: list[_Suspected] = []
 
-    def settle(self, view: StepView, issues: list[Issue] | None) -> list[Issue] | None:
+    def settle(self, view: StepView, issues: list[Issue] | None, *, may_last: bool = False) -> list[Issue] | None:
         """Observe a step, and return the issues that hold by now; None if the rule had nothing to evaluate.
 
         Args:
             view: The step.
             issues: What the rule has found at it.
+            may_last: Whether the harm may show in that training gets nowhere from then on.
         """
         losses = loss_values(view, LOSSES) if is_training(view) else {}
         settled = self._settled_by(view, losses) if losses else []
         before = self._course.levels()
         if issues and before:
-            self._held.append(_Suspected(issues, before))
+            self._held.append(_Suspected(issues, before, may_last=may_last))
             issues = []
         self._course.observe(view)
         if self._held and any(is_final(view, name) for name in self._held[-1].before):
@@ -108,7 +114,8 @@ class Aftermath:
     def take(self, is_ended: bool) -> list[Issue]:
         """Return the issues that are held, if the job has ended and the few losses that followed have risen."""
         held, self._held = (self._held, []) if is_ended else ([], self._held)
-        return [issue for suspected in held if self._did_harm(suspected) for issue in suspected.issues]
+        harmful = [suspected for suspected in held if self._did_harm(suspected) or self._has_stopped(suspected)]
+        return [issue for suspected in harmful for issue in suspected.issues]
 
     def _settled_by(self, view: StepView, losses: Mapping[str, float]) -> list[Issue]:
         """Add the losses of a step to those that follow the issues, and return the issues that hold by now."""
@@ -119,11 +126,25 @@ class Aftermath:
                 for issue in suspected.issues
                 for name in issue.tensors
             )
-            for name, loss in losses.items():
+            for name, loss in losses.items() if suspected.num_steps <= WINDOW else ():
                 suspected.after.setdefault(name, []).append(loss)
         due = [suspected for suspected in self._held if suspected.num_steps >= WINDOW]
-        self._held = [suspected for suspected in self._held if suspected.num_steps < WINDOW]
-        return [issue for suspected in due if self._did_harm(suspected) for issue in suspected.issues]
+        harmful = [suspected for suspected in due if self._did_harm(suspected)]
+        settled = harmful + [suspected for suspected in due if not suspected.may_last]
+        self._held = [suspected for suspected in self._held if suspected not in settled]
+        return [issue for suspected in harmful for issue in suspected.issues]
+
+    def _has_stopped(self, suspected: _Suspected) -> bool:
+        """Return whether a loss that had not fallen much before an issue that may last has not fallen since."""
+        first, now = self._course.first_levels(), self._course.levels()
+        return (
+            suspected.may_last
+            and suspected.num_steps >= LONG
+            and any(
+                level > FALLEN * first.get(name, math.inf) and now.get(name, 0.0) > FALLING * level
+                for name, level in suspected.before.items()
+            )
+        )
 
     def _did_harm(self, suspected: _Suspected) -> bool:
         """Return whether a loss is higher after an issue, or a tensor 0; True if no loss was saved since."""

@@ -20,6 +20,7 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.store.format.program import NO_PROGRAM
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -29,9 +30,7 @@ RECURRENT: Final = frozenset({"LSTM", "GRU", "SimpleRNN"})
 """Layers of Keras that answer step by step."""
 UNBOUNDED: Final = frozenset({"relu", "elu", "selu", "gelu", "silu", "swish", "leaky_relu", "softplus", "linear"})
 """Activations whose answers may grow with each step of a sequence."""
-REMEMBERING: Final = frozenset(
-    {"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "NAdam", "Nadam", "RAdam", "RMSprop"}
-)
+REMEMBERING: Final = frozenset({"Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "NAdam", "Nadam", "RAdam", "RMSprop"})
 """Optimizers that divide updates by the size of all gradients so far, so that an enormous one stops them for long."""
 ENORMOUS: Final = 1000.0
 """Ratio of a norm to its limit from which on these optimizers hardly update any more."""
@@ -57,9 +56,10 @@ class GradientOutlier(TensorRule):
         unless_harmless: Whether to drop a norm after which no loss rises, as where the script clips gradients before
             the update: the median of the next five losses is at most twice the mean of the five before, or below a
             tenth of the first ones, and the gradient is not 0 by then, as of units that the update has killed. Nothing
-            is dropped at the first step, nor a norm of a thousand times the limit where the optimizer divides updates
-            by the size of earlier gradients, as Adam does, and so hardly makes any for hundreds of steps. False when
-            not given.
+            is dropped at the first step. A norm of a thousand times the one allowed may stop an optimizer that divides
+            updates by the size of earlier gradients, as Adam does, for hundreds of steps. It is not dropped if a loss
+            that was above half of its first value then has not fallen by a tenth when the job ends, 50 steps later. False when not
+            given.
 
     Source:
         Exploding gradients and clipping them by norm: Pascanu, Mikolov and Bengio, On the Difficulty of Training
@@ -96,10 +96,7 @@ class GradientOutlier(TensorRule):
         issues = super().evaluate(view)
         if not self.parameters["unless_harmless"]:
             return issues
-        lasting = [issue for issue in issues or () if _stops_optimizer(view, issue)]
-        passing = None if issues is None else [issue for issue in issues if issue not in lasting]
-        settled = self._aftermath.settle(view, passing)
-        return [*lasting, *(settled or ())] if lasting else settled
+        return self._aftermath.settle(view, issues, may_last=any(_may_stop(view, issue) for issue in issues or ()))
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues that are held, if no more steps will follow."""
@@ -135,8 +132,13 @@ class GradientOutlier(TensorRule):
         return next((f"{text} {layer.activation!r} in {layer.name!r} {OVER_STEPS}." for layer in unbounded), text)
 
 
-def _stops_optimizer(view: StepView, issue: Issue) -> bool:
-    """Return whether an optimizer remembers a gradient for so long that it hardly updates weights any more."""
+def _may_stop(view: StepView, issue: Issue) -> bool:
+    """Return whether the optimizer of an enormous gradient remembers it, and so may hardly update weights any more."""
     if issue.value is None or not issue.threshold or issue.value <= ENORMOUS * issue.threshold:
         return False
-    return any(optimizer.type in REMEMBERING for optimizer in view.program.optimizers)
+    names_of, gradient = naming_scheme_of(view.trial).gradient_names, issue.tensors[0]
+    return any(
+        optimizer.type in REMEMBERING
+        and (not optimizer.parameters or any(gradient in names_of(parameter) for parameter in optimizer.parameters))
+        for optimizer in view.program.optimizers
+    )

@@ -129,16 +129,31 @@ def test_gradient_outlier_when_gradients_are_zero_since_then_did_harm(run_rule, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "times", "fired"),
-    [("Adam", 1001, [25]), ("Adam", 999, []), ("RMSprop", 1001, [25]), ("SGD", 1001, [])],
+    ("kind", "parameters", "times", "losses", "fired"),
+    [
+        ("Adam", ("w",), 1001, lambda step: 1.0, [25]),
+        ("Adam", (), 1001, lambda step: 1.0, [25]),
+        ("Adam", ("v",), 1001, lambda step: 1.0, []),
+        ("Adam", ("w",), 999, lambda step: 1.0, []),
+        ("SGD", ("w",), 1001, lambda step: 1.0, []),
+        ("Adam", ("w",), 1001, lambda step: 1.0 if step < 60 else 0.89, []),
+        ("Adam", ("w",), 1001, lambda step: 1.0 if step < 60 else 0.91, [25]),
+        ("Adam", ("w",), 1001, lambda step: 1.0 if step < 15 else 0.49, []),
+        ("Adam", ("w",), 1001, lambda step: 3.0 if step > 25 else 1.0, [25]),
+    ],
 )
-def test_gradient_when_enormous_then_optimizers_that_remember_it_stop(run_rule, monkeypatch, kind, times, fired):
-    """They divide updates by the size of earlier gradients, so that hundreds of steps change hardly anything."""
-    program = ProgramRecord(framework="PyTorch", optimizers=(OptimizerRecord(type=kind),))
+@pytest.mark.parametrize("num_after", [49, 50])
+def test_gradient_when_enormous_then_may_stop_optimizers_that_remember_it(
+    run_rule, monkeypatch, kind, parameters, times, losses, fired, num_after
+):
+    """They divide updates by the size of earlier gradients, unless the script has clipped them."""
+    program = ProgramRecord(framework="PyTorch", optimizers=(OptimizerRecord(type=kind, parameters=parameters),))
     monkeypatch.setattr(Trial, "program", program)
-    norms = [0.5] * 25 + [50.0 * times] + [0.5] * 14
-    steps = steps_of({"gradient/w": np.full(1, size), "loss": 1.0} for size in norms)
-    assert fired_at(run_rule("GradientOutlier", steps, unless_harmless=True, factor=100)) == fired
+    norms = [0.5] * 25 + [50.0 * times] + [0.5] * num_after
+    steps = steps_of({"gradient/w": np.full(1, size), "loss": losses(step)} for step, size in enumerate(norms))
+    rises = losses(26) > 1
+    expected = fired if num_after == 50 or rises else []
+    assert fired_at(run_rule("GradientOutlier", steps, unless_harmless=True, factor=100)) == expected
 
 
 @pytest.mark.parametrize(("step", "last", "fired"), [(25, 1.0, []), (25, 3.0, [25]), (0, 1.0, [0])])
