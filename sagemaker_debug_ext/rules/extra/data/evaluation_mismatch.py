@@ -15,12 +15,12 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_weights import ClassCounts
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
 from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
+from sagemaker_debug_ext.rules.inference.samples.own_scaling import OwnScaling
 from sagemaker_debug_ext.rules.inference.samples.series import TimeOrder
 from sagemaker_debug_ext.rules.inference.samples.spreads import (
     Numbers,
     Spread,
     is_scaled_otherwise,
-    share_standardised,
     share_that_differs,
     share_that_shifts,
 )
@@ -42,14 +42,10 @@ FEWEST_PREDICTED: Final = 4
 """Number of features below which scripts ask for predictions on a grid."""
 OTHER_SCALE: Final = "which is another scale"
 """Message part on inputs that are scaled otherwise, or not at all."""
-OWN_SCALING: Final = "have mean 0 and deviation 1, so they were scaled by their own, not by those of training"
-"""Message part on inputs to which a scaler of their own was fitted."""
+OWN_SCALING: Final = "as if a scaler was fitted to them, and not to those of training"
+"""Message part on inputs with mean 0 and deviation 1."""
 OWN: Final = 0.75
-"""Fraction of features that must be scaled so."""
-KNOWN: Final = 0.01
-"""Fraction of evaluated samples that are of training from which on all may be; few of training may be saved."""
-FEW_BATCHES: Final = 2
-"""Number of training batches with mean 0 and deviation 1 that show that each batch is scaled by itself."""
+"""Fraction of features that must have them."""
 LARGEST_SCALE: Final = 20
 """Ratio of root mean squares beyond which even a single sample has another scale."""
 FEWEST_FEATURES: Final = 16
@@ -106,17 +102,21 @@ class EvaluationMismatch(BuiltinRule):
     deviations apart, or if its standard deviations differ by more than a factor of four, each beyond the error of
     sampling. A factor of three suffices if nearly all features differ in the same way. Where evaluation samples are
     consecutive windows of a series, which may have a trend, means have to be four times as far apart, and neither
-    deviations nor losses are compared. It fires at the end of a round as well if three quarters of the features, at
-    least three, have mean 0 and deviation 1 to the last digits, unless one in a hundred samples is of training, or
-    training scales each batch by itself: a scaler was fitted to the evaluation data. It fires as well if more than 60 %
-    of the evaluation labels would have to be of another class for classes to have the shares that they have in
-    training. Labels that come one for each sample are compared, of at most 20 classes, if there are 64 of both, and ten
-    for each class.
+    deviations nor losses are compared. It fires as well if more than 60 % of the evaluation labels would have to be of
+    another class for classes to have the shares that they have in training. Labels that come one for each sample are
+    compared, of at most 20 classes, if there are 64 of both, and ten for each class.
 
     The inputs of a single sample are enough if their root mean square is 20 times as large or as small as in training.
     Those of predictions are compared as well, as those of a picture that is not scaled as the training pictures were.
-    So are their mean and deviation with 0 and 1, as above, and the deviations of predicted samples with four features
-    or more, of which nearly all must be three times as large or as small.
+    So are the deviations of predicted samples with four features or more, of which nearly all must be three times as
+    large or as small.
+
+    When the job has ended, the rule also fires if a scaler was fitted to the evaluation data, or to those of
+    predictions: more than three quarters of the features with more than two values, at least three, have mean 0 and
+    deviation 1 over all samples together. Samples of tables with four features or more are checked. They must be
+    others than those of training, which must come again, as inputs do not that are changed at random. Training must
+    not scale each batch by itself. Data that are scaled by groups on purpose, such as those of each day or person,
+    fire: exclude the rule.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
     ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
@@ -162,9 +162,7 @@ class EvaluationMismatch(BuiltinRule):
         self._known: set[bytes] = set()
         self._known_of_evaluation: set[bytes] = set()
         self._num_seen = 0
-        self._num_evaluated: collections.Counter[ModeKeys] = collections.Counter()
-        self._num_of_training: collections.Counter[ModeKeys] = collections.Counter()
-        self._num_standardised = 0
+        self._own_scaling = OwnScaling()
         self._first: dict[str, float] = {}
         self._training: dict[str, collections.deque[float]] = {}
         self._evaluation: dict[str, list[float]] = {}
@@ -318,15 +316,12 @@ class EvaluationMismatch(BuiltinRule):
             rows, value = view.statistic(name, features), view.value(name)
             if rows is not None:
                 self._spreads.setdefault((name, view.mode, rows.shape[1]), Spread()).add(rows)
+            if rows is not None and value is not None:
+                self._own_scaling.observe(name, view.mode, value, rows)
             if rows is not None and value is not None and view.mode in self._orders:
                 targets = [loss.targets for loss in observed_losses(view)]
                 self._orders[view.mode].observe(value, targets[0] if targets else None)
             digests = view.statistic(name, sample_hashes) or ()
-            if view.mode is not ModeKeys.TRAIN:
-                self._num_evaluated[view.mode] += len(digests)
-                self._num_of_training[view.mode] += sum(digest in self._known for digest in digests)
-            elif rows is not None and self._num_standardised < FEW_BATCHES:
-                self._num_standardised += share_standardised(Spread.of(rows)) > OWN
             if view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
                 self._num_seen += len(digests)
                 self._known.update(digests)
@@ -377,9 +372,12 @@ class EvaluationMismatch(BuiltinRule):
             if min(training.count, other.count) < MIN_SAMPLES or (mode is ModeKeys.EVAL and self._has_few_samples()):
                 continue
             was_evaluated = True
-            own = self._share_scaled_by_itself(other, mode)
+            own = self._own_scaling.share(name, width, mode) if is_final(view, name) else 0.0
             if own > OWN:
-                text = f"Inputs of {KINDS[mode]} {OWN_SCALING}: {own:.0%} of the features of {name!r}."
+                text = (
+                    f"Inputs of {KINDS[mode]} have mean 0 and deviation 1 in {own:.0%} of the features of {name!r}, "
+                    f"{OWN_SCALING}."
+                )
                 return [self.found(view, text, tensors=[name], value=own, threshold=OWN)]
             share = self._share_off(training, other, mode)
             if share > FEW:
@@ -390,11 +388,6 @@ class EvaluationMismatch(BuiltinRule):
                 )
                 return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
         return [] if was_evaluated else None
-
-    def _share_scaled_by_itself(self, other: Spread, mode: ModeKeys) -> float:
-        """Return the fraction of features that a scaler of their own has scaled; 0 for samples of training."""
-        are_new = self._num_of_training[mode] < KNOWN * self._num_evaluated[mode]
-        return share_standardised(other) if are_new and self._num_standardised < FEW_BATCHES else 0.0
 
     def _has_few_samples(self) -> bool:
         """Return whether rounds of evaluation repeat a few samples; False if samples are too small to be told apart."""

@@ -58,8 +58,8 @@ class GradientOutlier(TensorRule):
             tenth of the first ones, and the gradient is not 0 by then, as of units that the update has killed. Nothing
             is dropped at the first step. A norm of a thousand times the one allowed may stop an optimizer that divides
             updates by the size of earlier gradients, as Adam does, for hundreds of steps. It is not dropped if a loss
-            that was above half of its first value then has not fallen by a tenth when the job ends, 50 steps later. False when not
-            given.
+            that was above half of its first value then has not fallen by a tenth when the job ends, 50 steps later.
+            False when not given.
 
     Source:
         Exploding gradients and clipping them by norm: Pascanu, Mikolov and Bengio, On the Difficulty of Training

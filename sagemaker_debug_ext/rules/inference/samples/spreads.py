@@ -20,13 +20,6 @@ MOST: Final = 0.75
 SELDOM: Final = 0.5
 """Fraction of the usual deviation of features below which a difference in deviation is ignored."""
 
-CENTRED: Final = 1e-4
-"""Largest mean, in deviations, of a feature that was centred by its own mean."""
-OF_ONE: Final = 0.01
-"""Largest distance of its deviation from 1."""
-FEWEST_SCALED: Final = 3
-"""Number of such features that are not so by chance."""
-
 
 @attrs.define
 class Spread:
@@ -77,6 +70,19 @@ class Spread:
         return math.hypot(root_mean_square(self.mean), root_mean_square(self.deviation))
 
     @property
+    def excess_over_two_values(self) -> Numbers:
+        """Kurtosis minus the squared skewness minus 1 of each feature, which is 0 for features with two values only.
+
+        0 for constant features. Source: Pearson's inequality.
+        """
+        first, second, third, fourth = (np.asarray(total / self.count) for total in self._sums)
+        of_third = third - 3 * first * second + 2 * first**3
+        of_fourth = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+        variance = np.where(self.variance > 0, self.variance, 1)
+        excess = of_fourth / variance**2 - of_third**2 / variance**3 - 1
+        return np.asarray(np.where(self.variance > 0, excess, 0))
+
+    @property
     def deviation_of_squares(self) -> Numbers:
         """Standard deviation of the squares that make each variance: large if a few samples make most of it."""
         first, second, third, fourth = (np.asarray(total / self.count) for total in self._sums)
@@ -98,16 +104,6 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     is_wider = larger > 4 * smaller + SELDOM * usual + 1e-12
     is_off = _has_shifted(one, other, limit) | (is_wider & _varies_otherwise(one, other))
     return 1.0 if is_scaled_otherwise(one, other) else float(np.mean(is_off))
-
-
-def share_standardised(spread: Spread) -> float:
-    """Return the fraction of the features that vary, of three or more, that were scaled by their own constants.
-
-    They have mean 0 up to rounding, and deviation 1.
-    """
-    deviation = spread.deviation
-    number = np.count_nonzero((np.abs(spread.mean) < CENTRED) & (np.abs(deviation - 1) < OF_ONE))
-    return number / np.count_nonzero(deviation) if number >= FEWEST_SCALED else 0.0
 
 
 def is_scaled_otherwise(one: Spread, other: Spread) -> bool:

@@ -49,52 +49,100 @@ def standardised(rows, ddof=0):
     return (rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=ddof)
 
 
+def steps_of_sets(trained, evaluated, mode=EVAL, num_epochs=2):
+    """Return two epochs of training on a set, each after an evaluation of another."""
+    steps = {}
+    for epoch in range(num_epochs):
+        for place, part in enumerate(np.array_split(evaluated, 6)):
+            steps[mode, epoch * 20 + place] = {"Net_input_0": part}
+        for place, part in enumerate(np.array_split(trained, 8)):
+            steps[TRAIN, epoch * 8 + place] = {"Net_input_0": part}
+    for place, part in enumerate(np.array_split(evaluated, 6)):
+        steps[mode, num_epochs * 20 + place] = {"Net_input_0": part}
+    return steps
+
+
+def table(seed=0, num=96, width=6):
+    return np.random.default_rng(seed).normal(size=(num, width))
+
+
+def one_hot(rows):
+    return np.eye(5)[np.arange(len(rows)) % 5]
+
+
 @pytest.mark.parametrize("mode", [EVAL, PREDICT])
 @pytest.mark.parametrize(
-    ("change", "fires"),
+    ("change", "share"),
     [
-        (standardised, True),
-        (lambda rows: standardised(rows, ddof=1), True),
-        (lambda rows: np.hstack([standardised(rows)[:, :5], rows[:, 5:] > 0]), True),
-        (lambda rows: np.hstack([standardised(rows)[:, :3], rows[:, 3:]]), False),
-        (lambda rows: standardised(rows) + 0.001, False),
-        (lambda rows: standardised(rows) * 1.02, False),
-        (lambda rows: standardised(rows)[:, :2].repeat(2, axis=1)[:, [0, 2]], False),
-        (lambda rows: rows, False),
+        (standardised, 1.0),
+        (lambda rows: standardised(rows, ddof=1), 1.0),
+        (lambda rows: np.hstack([standardised(rows)[:, :4], rows[:, :1]]), 0.8),
+        (lambda rows: np.hstack([standardised(rows)[:, :3], rows[:, :1]]), 0),
+        (lambda rows: np.hstack([standardised(rows), one_hot(rows)]), 1.0),
+        (lambda rows: np.hstack([standardised(rows)[:, :3], one_hot(rows)]), 1.0),
+        (lambda rows: np.hstack([standardised(rows)[:, :2], one_hot(rows)]), 0),
+        (lambda rows: standardised(np.sign(rows)), 0),
+        (lambda rows: standardised(rows) + 0.0002, 0),
+        (lambda rows: standardised(rows) * 1.012, 0),
+        (lambda rows: rows, 0),
     ],
-    ids=["own", "own of a table", "one of six is not", "half", "offset", "scale", "two features", "of training"],
+    ids=[
+        "own",
+        "of a sample",
+        "most",
+        "three of four",
+        "with classes",
+        "three",
+        "two",
+        "signs",
+        "offset",
+        "scale",
+        "no",
+    ],
 )
-def test_evaluation_data_with_a_scaler_of_their_own_fire(run_rule, change, fires, mode):
-    """Mean 0 and deviation 1 to the last digits are no chance, but constants that were fitted to these data."""
-    rng = np.random.default_rng(0)
-    rows = change(rng.normal(size=(96, 6)) * 0.9 + 0.1).astype(np.float32)
-    steps = {(TRAIN, step): {"Net_input_0": rng.normal(size=(16, rows.shape[1]))} for step in range(12)}
-    steps |= {(mode, step): {"Net_input_0": part} for step, part in enumerate(np.split(rows, 6))}
-    issues = run_rule("EvaluationMismatch", steps)
-    assert [issue.value for issue in issues] == ([pytest.approx(np.mean(np.abs(rows.mean(axis=0)) < 1e-4))] * fires)
-    assert first_cause(issues) == ("evaluation data" if fires else None)
+def test_evaluation_data_with_a_scaler_of_their_own_fire(run_rule, change, share, mode):
+    """Mean 0 and deviation 1 are no chance, but constants that were fitted to these data."""
+    rows = change(table(1) * 0.9 + 0.1).astype(np.float32)
+    trained = np.hstack([table(2, width=rows.shape[1] - 5), one_hot(table(2))]) if rows.shape[1] > 6 else table(2)
+    trained = trained[:, : rows.shape[1]] if rows.shape[1] <= 6 else trained
+    issues = run_rule("EvaluationMismatch", steps_of_sets(trained, rows, mode))
+    assert [issue.value for issue in issues] == ([pytest.approx(share)] if share else [])
+    assert first_cause(issues) == ("evaluation data" if share else None)
 
 
-@pytest.mark.parametrize(("known", "num_times", "fires"), [(0, 1, True), (1, 1, False), (1, 2, True), (96, 1, False)])
-def test_training_data_are_scaled_by_their_own(run_rule, known, num_times, fires):
-    """Scripts ask for predictions on training data as well, of which not all were saved in training."""
-    rng = np.random.default_rng(0)
-    rows = standardised(rng.normal(size=(96 * num_times, 6)))
-    trained = np.vstack([rows[:known], rng.normal(size=(192 - known, 6))])
-    steps = {(TRAIN, step): {"Net_input_0": part} for step, part in enumerate(np.split(trained, 12))}
-    steps |= {(EVAL, step): {"Net_input_0": part} for step, part in enumerate(np.split(rows, 6))}
+OWN = standardised(table(1))
+
+
+@pytest.mark.parametrize(
+    ("trained", "evaluated", "fires"),
+    [
+        (table(2, 190), OWN, True),
+        (np.vstack([OWN[:1], table(2, 190)]), OWN, False),
+        (np.vstack([OWN, table(2, 190)]).astype(np.float32), OWN, False),
+        (standardised(table(3, 4000))[:20], standardised(table(3, 4000)), False),
+        (OWN, OWN, False),
+    ],
+    ids=["others", "one of them", "cast", "few are saved", "the same"],
+)
+def test_training_data_may_be_evaluated(run_rule, trained, evaluated, fires):
+    """They are scaled by their own, whenever they are evaluated, and of which not all were saved in training."""
+    issues = run_rule("EvaluationMismatch", steps_of_sets(trained, evaluated))
+    assert any("a scaler was fitted" in issue.message for issue in issues) == fires
+
+
+@pytest.mark.parametrize(("num_epochs", "fires"), [(1, False), (2, True)])
+def test_training_data_that_come_once_may_be_changed_at_random(run_rule, num_epochs, fires):
+    """As by noise, so that they cannot be known in evaluation."""
+    steps = steps_of_sets(table(2), OWN, num_epochs=num_epochs)
     assert bool(run_rule("EvaluationMismatch", steps)) == fires
 
 
-@pytest.mark.parametrize(("num_batches", "fires"), [(1, True), (2, False)])
-def test_batches_that_are_each_scaled_by_their_own_do_not_fire(run_rule, num_batches, fires):
-    """A single one may be all of the training data."""
-    rng = np.random.default_rng(0)
-    batches = [rng.normal(size=(96, 6)) for _ in range(4)]
-    batches[:num_batches] = map(standardised, batches[:num_batches])
-    steps = {(TRAIN, step): {"Net_input_0": batch} for step, batch in enumerate(batches)}
-    steps[EVAL, 0] = {"Net_input_0": standardised(rng.normal(size=(96, 6)))}
-    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+@pytest.mark.parametrize(("num_scaled", "fires"), [(1, True), (2, False)])
+def test_batches_that_are_each_scaled_by_their_own_do_not_fire(run_rule, num_scaled, fires):
+    """A single one may be all of the training data, however often it comes."""
+    batches = [table(seed, 12) for seed in range(2, 10)]
+    batches[:num_scaled] = map(standardised, batches[:num_scaled])
+    assert bool(run_rule("EvaluationMismatch", steps_of_sets(np.vstack(batches), OWN))) == fires
 
 
 @pytest.mark.parametrize(("place", "fires"), [(slice(0, 2), False), (slice(0, 12), True)])
