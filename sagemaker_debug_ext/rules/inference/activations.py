@@ -26,6 +26,8 @@ SINCE_FIRST: Final = "since the first step"
 ACTIVATION: Final = re.compile(r"re_?lu|activation|tanh|sigmoid", re.IGNORECASE)
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
+SIMILAR: Final = 20
+"""Largest ratio of a feature's deviation to the median of those of all features."""
 FIRST_INPUTS: Final = ("_input_0", "/inputs")
 """Ends of the names of the first input of a layer."""
 OF_INPUT: Final = re.compile(r"input(?=(_\d+|s)$)")
@@ -134,29 +136,52 @@ def reaches_layer_unchanged(view: StepView, name: str) -> bool:
 
 
 def is_normalised_next(view: StepView, name: str) -> bool:
-    """Return whether the layers that get an input of the model unchanged pass their outputs to batch normalisations.
+    """Return whether the only layers that get an input of the model pass their outputs to batch normalisations.
 
     The scale and the offset of the input then cancel out: each unit of such a layer is scaled and centred anew, and the
-    gradients of its weights are those for inputs of any other scale.
+    gradients of its weights are those for inputs of any other scale. Of a table, this holds only if its features have
+    similar scales.
     """
     given = view.value(name)
     norms = [layer.name for layer in view.program.layers if "BatchNorm" in layer.type]
-    if given is None or not norms:
+    if given is None or not norms or (given.ndim == 2 and _scales_differ(given)):
         return False
-    firsts = [
+    of_matrices = [
         layer
         for layer in view.selected(LAYER_INPUTS)
-        if layer != name
-        and any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))
-        and _holds(view.value(layer), given)
+        if layer != name and any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))
     ]
+    firsts = [layer for layer in of_matrices if _holds(view.value(layer), given)]
     normalised = [value for norm in norms for end in FIRST_INPUTS if (value := view.value(norm + end)) is not None]
 
     def is_normalised(layer: str) -> bool:
-        value = view.value(OF_INPUT.sub("output", layer))
-        return value is not None and any(_is_equal(other, value) for other in normalised)
+        output = OF_INPUT.sub("output", layer)
+        value = view.value(output)
+        weights = [mine for mine in _parameters_of(view, layer) if _is_matrix(view, mine)]
+        is_linear = not naming_scheme_of(view.trial).fuses_activations or (
+            len(weights) == 1 and is_plain(view, weights[0], layer, output)
+        )
+        return value is not None and is_linear and any(_is_equal(other, value) for other in normalised)
 
-    return bool(firsts) and all(map(is_normalised, firsts))
+    passes_on = any(_is_part(given, view.value(layer)) for layer in of_matrices if layer not in firsts)
+    return bool(firsts) and not passes_on and all(map(is_normalised, firsts))
+
+
+def _scales_differ(table: Array) -> bool:
+    """Return whether a column varies far more than others, so that a sum of all tells of hardly any other."""
+    deviations = to_float64(table).std(axis=0)
+    return bool(deviations.max(initial=0) > SIMILAR * np.median(deviations))
+
+
+def _is_part(given: Array, joined: Array | None) -> bool:
+    """Return whether the first feature or channel of an input is among those of another, as where both are joined."""
+    if joined is None or joined.ndim != given.ndim or given.ndim < 2 or joined.size <= given.size:
+        return False
+    return any(
+        np.array_equal(np.take(joined, place, axis), np.take(given, 0, axis))
+        for axis in (1, -1)
+        for place in range(joined.shape[axis])
+    )
 
 
 def _parameters_of(view: StepView, layer_input: str) -> list[str]:

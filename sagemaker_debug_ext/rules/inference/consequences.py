@@ -93,7 +93,7 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),
     *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill", "Underfit")),
     Consequence("PredictionCollapse", FAULTS, text=ONE_CLASS, lag=ANY_STEP),
-    Consequence("ClassImbalance", FAULTS, text=NEVER_PREDICTED, lag=ANY_STEP),
+    Consequence("ClassImbalance", GROWTH | COLLAPSE | {"LearningRateTooHigh"}, text=NEVER_PREDICTED, lag=ANY_STEP),
 )
 """All consequences in the model."""
 

@@ -166,8 +166,9 @@ class ProgramRecord:
         named = next((loss for loss in self.losses if loss.name == name), None)
         if named is not None:
             return named
-        types = {layer.type for layer in self.layers if layer.name == name}
-        alike = [loss for loss in self.losses if loss.type in types]
+        types = [layer.type for layer in self.layers]
+        mine = {layer.type for layer in self.layers if layer.name == name and types.count(layer.type) == 1}
+        alike = [loss for loss in self.losses if loss.type in mine]
         return alike[0] if len(alike) == 1 else None
 
     def to_json(self) -> str:

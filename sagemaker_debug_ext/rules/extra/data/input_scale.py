@@ -147,8 +147,8 @@ class InputScale(TensorRule):
     `max_scale`, or half of the channels of pictures more than fifty at any: such features are alike for all samples
     until they are centred. Inputs are skipped if layers were saved and none with a weight matrix takes them unchanged:
     the model then scales them itself, for example by a normalisation. Large inputs, and those far from 0, are skipped
-    as well if a batch normalisation follows the first layer, because it takes both away. The outputs of a Rescaling
-    layer of Keras are checked as well, because images that are scaled already may be scaled once more.
+    as well if a batch normalisation follows each layer that gets them, and features have similar scales. The outputs
+    of a Rescaling layer of Keras are checked as well, because images that are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,

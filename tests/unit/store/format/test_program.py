@@ -43,6 +43,8 @@ def test_loss_when_it_is_a_layer_then_goes_by_its_class_where_that_is_the_only_o
     assert program.loss("other") is program.loss("missing") is None
     two = ProgramRecord(framework="PyTorch", layers=layers, losses=(loss, further))
     assert (two.loss("MSELoss_1"), two.loss("criterion")) == (further, None)
+    auxiliary = LayerRecord(name="auxiliary", type="MSELoss")
+    assert ProgramRecord(framework="PyTorch", layers=(*layers, auxiliary), losses=(loss,)).loss("criterion") is None
 
 
 @given(RECORDS)

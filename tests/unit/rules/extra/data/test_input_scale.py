@@ -150,18 +150,59 @@ def test_a_batch_normalisation_after_the_first_layer_takes_the_scale_away(
     assert bool(run_rule("InputScale", steps_of([tensors] * 3))) == fires
 
 
-@pytest.mark.parametrize(("second", "fires"), [(True, True), (False, False)])
-def test_each_layer_that_gets_large_inputs_must_be_normalised(run_rule, monkeypatch, second, fires):
-    """A second layer that gets the inputs as well has outputs as large as they are."""
-    monkeypatch.setattr(
-        Trial, "program", ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="norm", type="BatchNorm1d"),))
-    )
-    inputs, weight = np.random.default_rng(0).normal(size=(8, 4)) * 200, np.ones((3, 4))
+BATCH_NORM = ProgramRecord(framework="PyTorch", layers=(LayerRecord(name="norm", type="BatchNorm1d"),))
+
+
+def normalised_steps(inputs, **further):
+    """Return steps of a model whose first layer a batch normalisation follows."""
+    weight = np.ones((3, inputs.shape[1]))
     tensors = {"Net_input_0": inputs, "first_input_0": inputs, "Net_first.weight": weight}
     tensors |= {"first_output_0": inputs @ weight.T, "norm_input_0": inputs @ weight.T}
-    if second:
-        tensors |= {"beside_input_0": inputs, "beside_output_0": inputs[:, :3], "Net_beside.weight": weight}
-    assert bool(run_rule("InputScale", steps_of([tensors] * 3))) == fires
+    return steps_of([{**tensors, **further}] * 3)
+
+
+@pytest.mark.parametrize(
+    ("further", "fires"),
+    [
+        (lambda inputs: {}, False),
+        (lambda inputs: {"head_input_0": inputs, "head_output_0": inputs[:, :3], "Net_head.weight": np.eye(4)}, True),
+        (lambda inputs: {"head_input_0": np.hstack([inputs * 0, inputs]), "Net_head.weight": np.ones((2, 8))}, True),
+        (lambda inputs: {"head_input_0": np.hstack([inputs * 0] * 2), "Net_head.weight": np.ones((2, 8))}, False),
+        (lambda inputs: {"other_input_0": np.hstack([inputs * 0, inputs])}, False),
+    ],
+    ids=["nothing", "a second layer", "joined with others", "others", "a layer without weights"],
+)
+def test_each_layer_that_gets_large_inputs_must_be_normalised(run_rule, monkeypatch, further, fires):
+    """Another layer that gets the inputs as well has outputs as large as they are."""
+    monkeypatch.setattr(Trial, "program", BATCH_NORM)
+    inputs = np.random.default_rng(0).normal(size=(8, 4)) * 200
+    assert bool(run_rule("InputScale", normalised_steps(inputs, **further(inputs)))) == fires
+
+
+@pytest.mark.parametrize(("factor", "fires"), [(15, False), (25, True)])
+def test_features_of_other_scales_are_not_normalised_away(run_rule, monkeypatch, factor, fires):
+    """The sum of all features that is normalised tells of the largest one only."""
+    monkeypatch.setattr(Trial, "program", BATCH_NORM)
+    columns = np.random.default_rng(0).normal(size=(8, 4))
+    inputs = columns / columns.std(axis=0) * [200 * factor, 200, 200, 200]
+    assert bool(run_rule("InputScale", normalised_steps(inputs))) == fires
+
+
+@pytest.mark.parametrize(("activation", "fires"), [(lambda value: value, False), (np.tanh, True)])
+def test_an_activation_before_the_normalisation_depends_on_the_scale(
+    make_trial, run_rule, monkeypatch, activation, fires
+):
+    """Keras puts it into the layer, whose output is that of the activation."""
+    layers = (LayerRecord(name="batch_normalization", type="BatchNormalization"),)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=layers))
+    inputs, kernel = np.random.default_rng(0).normal(size=(8, 4)) * 200, np.ones((4, 3))
+    outputs = activation(inputs @ kernel)
+    tensors = {"inputs": inputs, "dense/inputs": inputs, "dense/weights/dense/kernel:0": kernel}
+    trial = make_trial(
+        steps_of([{**tensors, "dense/outputs": outputs, "batch_normalization/inputs": outputs}] * 4),
+        collections=KERAS_COLLECTIONS,
+    )
+    assert bool(run_rule("InputScale", trial)) == fires
 
 
 def test_a_placeholder_is_a_whole_number_far_from_scaled_ones():
