@@ -198,10 +198,8 @@ def test_an_activation_before_the_normalisation_depends_on_the_scale(
     inputs, kernel = np.random.default_rng(0).normal(size=(8, 4)) * 200, np.ones((4, 3))
     outputs = activation(inputs @ kernel)
     tensors = {"inputs": inputs, "dense/inputs": inputs, "dense/weights/dense/kernel:0": kernel}
-    trial = make_trial(
-        steps_of([{**tensors, "dense/outputs": outputs, "batch_normalization/inputs": outputs}] * 4),
-        collections=KERAS_COLLECTIONS,
-    )
+    tensors |= {"dense/outputs": outputs, "batch_normalization/inputs": outputs}
+    trial = make_trial(steps_of([tensors] * 4), collections=KERAS_COLLECTIONS)
     assert bool(run_rule("InputScale", trial)) == fires
 
 
