@@ -42,9 +42,9 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     NOTHING_BEFORE,
     ZERO_LOSS,
 )
-from sagemaker_debug_ext.rules.extra.updates.gradient_outlier import OVER_STEPS
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
 from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
+from sagemaker_debug_ext.rules.inference.activations import OVER_STEPS
 from sagemaker_debug_ext.rules.inference.consequences import GROWTH, first_steps, follows
 from sagemaker_debug_ext.rules.inference.pairings import DROPPED_ANSWERS
 from sagemaker_debug_ext.rules.issue import Issue
@@ -207,6 +207,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("NoSkill", "architecture", text=OF_LINE),
     Sign("NoSkill", "inputs", text=FAR_FROM_MEAN),
     Sign("Underfit", "loss or output", text=OF_CLASSES),
+    Sign("Underfit", "exploding gradients", text=OVER_STEPS),
     Sign("Underfit", "learning rate too low", text=ENDED_EARLY),
     Sign("Underfit", "dead units", text=TIED),
     Sign("Underfit", "regularisation", text=PENALISED),

@@ -200,10 +200,11 @@ def _layer(name: str, module: nn.Module) -> LayerRecord:
     settings = vars(module)  # because a failing look-up on a module formats an error, which takes most of the time
     sizes = [settings[size] for size in _SIZES if size in settings]
     units = sizes[0] if sizes else None
-    batch_first = settings.get("batch_first")
+    batch_first, activation = settings.get("batch_first"), settings.get("nonlinearity")
     return LayerRecord(
         name=name,
         type=type(module).__name__,
+        activation=activation if isinstance(activation, str) else None,
         units=units if isinstance(units, int) else None,
         is_training=module.training,
         batch_axis=int(not batch_first) if isinstance(batch_first, bool) else None,

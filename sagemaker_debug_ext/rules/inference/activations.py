@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
-from sagemaker_debug_ext.store.format.program import NO_PROGRAM
+from sagemaker_debug_ext.store.format.program import NO_PROGRAM, ProgramRecord
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -26,6 +26,12 @@ SINCE_FIRST: Final = "since the first step"
 ACTIVATION: Final = re.compile(r"re_?lu|activation|tanh|sigmoid", re.IGNORECASE)
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
+RECURRENT: Final = frozenset({"LSTM", "GRU", "SimpleRNN", "RNN", "RNNCell"})
+"""Layers that answer step by step."""
+UNBOUNDED: Final = frozenset({"relu", "elu", "selu", "gelu", "silu", "swish", "leaky_relu", "softplus", "linear"})
+"""Activations whose answers may grow with each step of a sequence."""
+OVER_STEPS: Final = "may let values grow with each step of a sequence"
+"""Message part on recurrent layers whose activation has no bound."""
 SIMILAR: Final = 20
 """Largest ratio of a feature's deviation to the median of those of all features."""
 FIRST_INPUTS: Final = ("_input_0", "/inputs")
@@ -40,6 +46,12 @@ def is_inferred(selection: Selection, role: Role, trial: Trial) -> bool:
     """Return whether tensors were selected for a role that their names do not prove."""
     scheme = naming_scheme_of(trial)
     return scheme.hides_kinds and any(scheme.patterns[role] in pattern.pattern for pattern in selection.patterns)
+
+
+def growth_over_steps(program: ProgramRecord) -> str:
+    """Return the message part on a recurrent layer whose activation has no bound; empty if there is none."""
+    unbounded = (layer for layer in program.layers if layer.type in RECURRENT and layer.activation in UNBOUNDED)
+    return next((f"{layer.activation!r} in {layer.name!r} {OVER_STEPS}" for layer in unbounded), "")
 
 
 def outputs_of_softmax(trial: Trial, names: Sequence[str]) -> list[str]:

@@ -55,6 +55,15 @@ def test_record_when_layers_take_an_axis_for_the_samples_then_has_it():
     assert [layer.batch_axis for layer in program.record().layers] == [1, 0, 1, None]
 
 
+def test_record_when_recurrent_layers_have_an_activation_then_has_it():
+    """Those that may choose it; the gates of others have theirs."""
+    nn = torch.nn
+    modules = nn.RNN(2, 2, nonlinearity="relu"), nn.RNNCell(2, 2), nn.LSTM(2, 2)
+    program = TorchProgram()
+    program.note_modules([("Net", [(type(module).__name__, module) for module in modules])], [])
+    assert [layer.activation for layer in program.record().layers] == ["relu", "tanh", None]
+
+
 def test_record_when_batches_are_normalised_then_has_how_far_averages_move():
     """Those that are frozen, or the mean of all batches, do not follow at a rate."""
     nn = torch.nn

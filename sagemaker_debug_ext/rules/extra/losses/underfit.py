@@ -8,6 +8,7 @@ import statistics
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.activations import growth_over_steps
 from sagemaker_debug_ext.rules.inference.baselines.simple_models import LatestSamples
 from sagemaker_debug_ext.rules.inference.baselines.token_table import TokenTables
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
@@ -76,7 +77,9 @@ class Underfit(BuiltinRule):
     each token alone tells. It counts the pairs of token and class in the first pass through the data, and leaves each
     pair out that it predicts. The rule fires if the cross entropy of the model on the latest 20 steps, or on those of
     evaluation if it is lower, is a tenth above that of the table, and was hardly farther from it in the second fifth of
-    training: by less than a factor of 1.4. Targets that mostly are the tokens themselves are left alone.
+    training: by less than a factor of 1.4. Targets that mostly are the
+    tokens themselves are left alone. The message says so if the record of the program has a recurrent layer whose
+    activation is not bounded, such as a ReLU.
 
     Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
     Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
@@ -217,6 +220,8 @@ class Underfit(BuiltinRule):
                     f"The model underfits: its cross entropy in {name!r} is {own:.3g}, and that of a table of what "
                     f"each token alone tells is {of_table:.3g}."
                 )
+                growth = growth_over_steps(view.program)
+                text = f"{text} {growth}." if growth else text
                 return self.found(view, text, tensors=[name], value=own, threshold=limit)
         return None
 

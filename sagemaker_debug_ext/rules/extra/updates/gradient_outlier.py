@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.activations import growth_over_steps
 from sagemaker_debug_ext.rules.inference.recovery import Aftermath
 from sagemaker_debug_ext.rules.inference.training import (
     LOSSES,
@@ -26,16 +27,10 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 HARMLESS: Final = 1.0
 """Norm up to which a gradient changes little at usual learning rates, however small it has been before."""
-RECURRENT: Final = frozenset({"LSTM", "GRU", "SimpleRNN"})
-"""Layers of Keras that answer step by step."""
-UNBOUNDED: Final = frozenset({"relu", "elu", "selu", "gelu", "silu", "swish", "leaky_relu", "softplus", "linear"})
-"""Activations whose answers may grow with each step of a sequence."""
 REMEMBERING: Final = frozenset({"Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "NAdam", "Nadam", "RAdam", "RMSprop"})
 """Optimizers that divide updates by the size of all gradients so far, so that an enormous one stops them for long."""
 ENORMOUS: Final = 1000.0
 """Ratio of a norm to its limit from which on these optimizers hardly update any more."""
-OVER_STEPS: Final = "may let values grow with each step of a sequence"
-"""Message part on recurrent layers whose activation has no bound."""
 
 
 class GradientOutlier(TensorRule):
@@ -127,9 +122,8 @@ class GradientOutlier(TensorRule):
             f"Gradients are too large in {describe_tensors(names)}: the norm of the first is {first.value:.4g}, above "
             f"{first.threshold:.4g}."
         )
-        layers = (self.base_trial.program or NO_PROGRAM).layers
-        unbounded = (layer for layer in layers if layer.type in RECURRENT and layer.activation in UNBOUNDED)
-        return next((f"{text} {layer.activation!r} in {layer.name!r} {OVER_STEPS}." for layer in unbounded), text)
+        growth = growth_over_steps(self.base_trial.program or NO_PROGRAM)
+        return f"{text} {growth}." if growth else text
 
 
 def _may_stop(view: StepView, issue: Issue) -> bool:

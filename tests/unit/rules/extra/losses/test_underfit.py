@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of
 
@@ -77,6 +77,18 @@ def test_models_of_sequences_are_compared_with_a_table_of_the_next_tokens(run_ru
     issues = run_rule("Underfit", steps_of(text_steps(confidence, losses=losses)))
     assert fired_at(issues) == [119] * fires
     assert all("of what each token alone tells" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize(
+    ("kind", "activation", "cause"),
+    [("RNN", "relu", "exploding gradients"), ("RNN", "tanh", "architecture"), ("Linear", None, "architecture")],
+)
+def test_a_memory_without_a_bound_points_at_the_steps_of_sequences(run_rule, monkeypatch, kind, activation, cause):
+    """What such a layer remembers may grow with each token."""
+    layer = LayerRecord(name="memory", type=kind, activation=activation)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=(layer,)))
+    falling = text_steps(0.0, losses=lambda step: 4 - step / 200)
+    assert first_cause(run_rule("Underfit", steps_of(falling))) == cause
 
 
 def test_a_model_that_is_nearly_as_good_as_the_table_does_not_underfit(run_rule):
