@@ -175,10 +175,8 @@ def error_of_places(classes: Array) -> float:
     places = np.random.default_rng(0).permutation(width)[:MOST_PLACES] if width > MOST_PLACES else np.arange(width)
     some = np.unique(classes[:, places], axis=0)
     labels, some = np.unique(some, return_inverse=True)
-    if len(classes) < FEWEST_OF_A_PLACE or len(labels) * len(places) > MOST_CELLS:
-        return math.inf
     some = some.reshape(-1, len(places))
-    if len(some) < FEWEST_OF_A_PLACE:
+    if len(some) < FEWEST_OF_A_PLACE or len(labels) * len(places) > MOST_CELLS:
         return math.inf
     cells = some + len(labels) * np.arange(len(places))
     counts = np.bincount(cells.reshape(-1), minlength=len(labels) * len(places))

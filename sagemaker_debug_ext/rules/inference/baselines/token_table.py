@@ -97,6 +97,7 @@ class TokenTables:
         table = self._tables.setdefault(loss.name, _Table(np.zeros((0, num_classes))))
         num_tokens = max(int(tokens.max()) + 1, len(table.counts))
         if num_tokens * num_classes > MOST_CELLS or table.counts.shape[1] != num_classes:
+            del self._tables[loss.name]  # what it says of earlier steps is no longer that of the latest
             return
         more = np.zeros((num_tokens - len(table.counts), num_classes))
         table.counts = np.concatenate([table.counts, more]) if len(more) else table.counts

@@ -82,3 +82,13 @@ def test_other_inputs_and_targets_are_left_alone(change):
     """There is no table of numbers, nor of sequences that have other places than the targets."""
     rng = np.random.default_rng(0)
     assert observed({(TRAIN, step): tensors_of(*change(*batch(rng))) for step in range(30)}) == {}
+
+
+def test_a_table_that_becomes_too_large_says_nothing_of_earlier_steps():
+    """By then, the model may have learnt much more."""
+    rng = np.random.default_rng(0)
+    pairs = [batch(rng) for _ in range(31)]
+    pairs[-1] = (pairs[-1][0] * 1_000_000, pairs[-1][1])
+    steps = {(TRAIN, step): tensors_of(*pair) for step, pair in enumerate(pairs)}
+    assert observed({key: tensors for key, tensors in steps.items() if key[1] < 30})
+    assert observed(steps) == {}
