@@ -126,7 +126,7 @@ class Aftermath:
                 for issue in suspected.issues
                 for name in issue.tensors
             )
-            for name, loss in losses.items() if suspected.num_steps <= WINDOW else ():
+            for name, loss in losses.items():
                 suspected.after.setdefault(name, []).append(loss)
         due = [suspected for suspected in self._held if suspected.num_steps >= WINDOW]
         harmful = [suspected for suspected in due if self._did_harm(suspected)]

@@ -119,7 +119,7 @@ OWN = standardised(table(1))
         (table(2, 190), OWN, True),
         (np.vstack([OWN[:1], table(2, 190)]), OWN, False),
         (np.vstack([OWN, table(2, 190)]).astype(np.float32), OWN, False),
-        (standardised(table(3, 4000))[:20], standardised(table(3, 4000)), False),
+        (standardised(table(3, 4000))[:36], standardised(table(3, 4000)), False),
         (OWN, OWN, False),
     ],
     ids=["others", "one of them", "cast", "few are saved", "the same"],
@@ -128,6 +128,15 @@ def test_training_data_may_be_evaluated(run_rule, trained, evaluated, fires):
     """They are scaled by their own, whenever they are evaluated, and of which not all were saved in training."""
     issues = run_rule("EvaluationMismatch", steps_of_sets(trained, evaluated))
     assert any("a scaler was fitted" in issue.message for issue in issues) == fires
+
+
+@pytest.mark.parametrize(("following", "fires"), [(OWN, False), (table(4), True)])
+def test_training_data_may_be_evaluated_before_training_has_seen_them(run_rule, following, fires):
+    """As at the first of several stages, so that only the end of the job tells."""
+    steps = steps_of_sets(table(2), OWN)
+    steps |= {(TRAIN, 100 + place): {"Net_input_0": part} for place, part in enumerate(np.array_split(following, 8))}
+    steps |= {(EVAL, 200 + place): {"Net_input_0": part} for place, part in enumerate(np.array_split(OWN, 6))}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
 
 
 @pytest.mark.parametrize(("num_epochs", "fires"), [(1, False), (2, True)])
