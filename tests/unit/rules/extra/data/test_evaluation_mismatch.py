@@ -130,7 +130,7 @@ def test_training_data_may_be_evaluated(run_rule, trained, evaluated, fires):
     assert any("a scaler was fitted" in issue.message for issue in issues) == fires
 
 
-@pytest.mark.parametrize(("following", "fires"), [(OWN, False), (table(4), True)])
+@pytest.mark.parametrize(("following", "fires"), [(np.vstack([table(4), OWN]), False), (table(4), True)])
 def test_training_data_may_be_evaluated_before_training_has_seen_them(run_rule, following, fires):
     """As at the first of several stages, so that only the end of the job tells."""
     steps = steps_of_sets(table(2), OWN)

@@ -402,7 +402,7 @@ def test_the_classes_of_each_place_are_no_skill(run_rule, known, num_samples, nu
 def test_places_that_tell_nothing_leave_the_constant_of_all(run_rule):
     """What places seem to tell of many classes is worse, because each has few samples of each class."""
     rng = np.random.default_rng(0)
-    steps = [loss_tensors(np.zeros((8, 30, 40)), rng.integers(0, 30, (8, 40))) for _ in range(60)]
+    steps = [loss_tensors(np.zeros((8, 90, 40)), rng.integers(0, 90, (8, 40))) for _ in range(60)]
     assert run_rule("NoSkill", steps_of(steps))
 
 
