@@ -32,7 +32,14 @@ from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, VARIED, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.loss_divergence import IN_ORDER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FAR_FROM_MEAN, FROM_NEW_DATA, OF_COPIES, OF_LINE
-from sagemaker_debug_ext.rules.extra.losses.underfit import ENDED_EARLY, HARDLY_FALLEN, OF_CLASSES, PENALISED, TIED
+from sagemaker_debug_ext.rules.extra.losses.underfit import (
+    ENDED_EARLY,
+    HARDLY_FALLEN,
+    OF_CLASSES,
+    PENALISED,
+    RESHAPED,
+    TIED,
+)
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     ALL_ZERO,
@@ -116,6 +123,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("TrainEvalMixup", "wrong mode"),
     Sign("MovingAverageLag", "wrong mode"),
     Sign("AxisMixup", "axes"),
+    Sign("Underfit", "axes", text=RESHAPED),
     Sign("LossInputMismatch", "regularisation", text=DROPPED_ANSWERS),
     Sign("LossInputMismatch", "loss or output"),
     Sign("LossDirection", "loss or output"),

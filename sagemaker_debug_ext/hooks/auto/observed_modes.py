@@ -130,9 +130,13 @@ class ObservedModes:
                 operation.metadata[_MARK] = (id(module), self._num_marked)
                 model.last_mark = self._num_marked
 
-    def note_loss(self) -> bool:
-        """Note a loss, and return whether the last pass evaluates, which was taken to train."""
-        return not torch.is_grad_enabled() and self._num_without_gradients == 1
+    def note_loss(self, loss: Any) -> bool:
+        """Note a loss, and return whether the last pass evaluates, which was taken to train.
+
+        It does if nothing can go backward from the loss, wherever the loss itself is computed.
+        """
+        has_gradient = isinstance(loss, Tensor) and loss.requires_grad
+        return not has_gradient and self._num_without_gradients == 1
 
     def note_backward(self, tensors: Iterable[Any]) -> None:
         """Note a backward pass that starts from tensors."""

@@ -96,7 +96,7 @@ class AutoHook(Hook):
         if not self.records_functions:
             return
         self._begin_step_of_bare_loss(output)
-        self._note_computed_loss()
+        self._note_computed_loss(output)
         self._save_custom_tensors()
         self._offer_numbered(f"{kind}_input", inputs)
         self._offer_numbered(f"{kind}_output", output)
@@ -131,8 +131,8 @@ class AutoHook(Hook):
                 self._steps.discard_open()
         return self._modes.mode_of(module)
 
-    def _note_computed_loss(self) -> None:
-        if self._modes.note_loss():
+    def _note_computed_loss(self, loss: Any) -> None:
+        if self._modes.note_loss(loss):
             self._steps.correct_mode(ModeKeys.EVAL)
 
     @fail_safe
@@ -148,7 +148,7 @@ class AutoHook(Hook):
     ) -> None:
         if self._is_loss(module) and current_backward() == NO_BACKWARD:
             self._begin_step_of_bare_loss(outputs)
-            self._note_computed_loss()
+            self._note_computed_loss(outputs)
         super()._on_module(name, module, inputs, named_inputs, outputs)
 
     @fail_safe

@@ -79,6 +79,8 @@ NEVER_PREDICTED: Final = "ever predicted"
 """Text of a rare class that a model hardly ever or never predicts, as one does that learns nothing of it."""
 ZERO_GRADIENT: Final = "its gradient is 0"
 """Text of parameters whose gradient is 0, as those before units that give the same answer to everything."""
+OF_SUM: Final = "the sum over a batch"
+"""Text of a loss that is a sum and does not fall, as one for which updates are too large."""
 
 CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("FrozenParameters", GROWTH | COLLAPSE, text=ZERO_GRADIENT),
@@ -88,6 +90,7 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("SaturatedActivation", GROWTH),
     Consequence("InitialLoss", AS_BUILT, lag=ANY_STEP),
     Consequence("InputScale", frozenset({"NonFiniteOrigin"}), text=OF_TARGETS),
+    Consequence("LossInputMismatch", frozenset({"LearningRateTooLow"}), text=OF_SUM),
     Consequence("LearningRateTooLow", GROWTH),
     Consequence("LearningRateTooLow", COLLAPSE, lag=-LOOK_BACK),
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),

@@ -126,11 +126,21 @@ def test_modes_when_a_loss_is_computed_without_gradients_then_is_evaluation():
     """A single pass without gradients evaluates if a loss is computed of what it returns."""
     script = Script()
     script.train(3)
-    assert not script.modes.note_loss()
+    assert not script.modes.note_loss(torch.zeros(()))
     with torch.no_grad():
         script.forward()
         assert script.seen[-1] == "T"
-        assert script.modes.note_loss()
+        assert script.modes.note_loss(script.outputs[-1].sum())
+
+
+def test_modes_when_a_loss_of_a_single_pass_has_no_gradient_then_is_evaluation():
+    """Also where the loss itself is computed with gradients on; one that trains something else has gradients."""
+    script, head = Script(), nn.Linear(2, 1)
+    script.train(3)
+    with torch.no_grad():
+        script.forward()
+    assert not script.modes.note_loss(head(script.outputs[-1]).sum())
+    assert script.modes.note_loss(script.outputs[-1].sum())
 
 
 @pytest.mark.parametrize("num_asked", [3, 12])

@@ -13,6 +13,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.class_weights import ClassWeights, weights_of
+from sagemaker_debug_ext.rules.inference.consequences import OF_SUM
 from sagemaker_debug_ext.rules.inference.losses import TOO_SMALL, LossObservation, is_near, observed_losses
 from sagemaker_debug_ext.rules.inference.pairings import (
     OVER_SAMPLES,
@@ -368,7 +369,7 @@ class LossInputMismatch(TensorRule):
         sums = self._sums.get(name)
         if problem or sums is None or not sums.stays:
             return Measurement(seen.steps, fires=bool(problem), threshold=patience, text=problem)
-        text = "returns the sum over a batch, which has not fallen: the updates suit the mean"
+        text = f"returns {OF_SUM}, which has not fallen: the updates suit the mean"
         found = Measurement(seen.steps, fires=True, threshold=patience, text=text)
         is_late = seen.steps >= self.parameters["patience_running"]
         return self._pending.settle(view, name, found, is_late=is_late)

@@ -21,6 +21,8 @@ from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
+RESHAPED: Final = "Their inputs were reshaped, not transposed, to have the samples along the second axis"
+"""Message part on inputs that tell nothing unless their numbers are put back in order."""
 TIED: Final = "Most samples get the same prediction to the bit"
 """Message part on models that no longer tell samples apart, as where units answer to few of them."""
 MOST: Final = 0.5
@@ -81,6 +83,10 @@ class Underfit(BuiltinRule):
     tokens themselves are left alone. The message says so if the record of the program has a recurrent layer whose
     activation is not bounded, such as a ReLU.
 
+    Inputs that have the samples along their second axis, such as (time, samples, features), are read both as they are
+    and as if samples of shape (time, features), one after the other, had been reshaped to them. The message says so if
+    only the second way lets a simple model predict.
+
     Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
     Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
     are not.
@@ -110,6 +116,7 @@ class Underfit(BuiltinRule):
 
     def configure(self) -> None:
         self._trained = LatestSamples(keeps_inputs=True)
+        self._restored = LatestSamples(keeps_inputs=True, restores=True)
         self._tables = TokenTables()
         self._on_new_data = LatestSamples(keeps_inputs=False)
         self._adversarial = AdversarialLosses()
@@ -135,6 +142,7 @@ class Underfit(BuiltinRule):
             self._adversarial.observe(view)
             self._moving.observe(view)
             self._trained.observe(view)
+            self._restored.observe(view)
             for loss in losses:
                 self._losses.setdefault(loss.name, []).append(loss.value)
                 latest = self._penalties.setdefault(loss.name, collections.deque(maxlen=NUM_LATEST))
@@ -191,14 +199,20 @@ class Underfit(BuiltinRule):
         """Return an issue if a simple model leaves far less of the variance unexplained."""
         limit: float = self.parameters["max_explained"]
         factor: float = self.parameters["factor"] / (2 if is_over else 1)
-        fits = self._trained.simple_fits(name) if own < limit else []
-        if not fits or 1 - own < factor * (1 - fits[0].explained):
+        if own >= limit:
+            return None
+        fits, restored = self._trained.simple_fits(name), self._restored.simple_fits(name)
+        is_reshaped = bool(fits and restored) and 1 - fits[0].explained >= factor * (1 - restored[0].explained)
+        best = restored[:1] if is_reshaped else fits[:1]
+        if not best or 1 - own < factor * (1 - best[0].explained):
             return None
         text = (
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
-            f"{name!r} (at least {limit:.0%} expected), and those of {fits[0].name} {fits[0].explained:.1%}."
+            f"{name!r} (at least {limit:.0%} expected), and those of {best[0].name} {best[0].explained:.1%}."
         )
-        if is_over:
+        if is_reshaped:
+            text = f"{text} {RESHAPED}; the other model has them in order."
+        elif is_over:
             text = f"{text} {ENDED_EARLY} {(view.mode_step or 0) + 1} steps."
         elif self._trained.share_of_ties(name) > MOST:
             text = f"{text} {TIED}, as where units answer to few of them."

@@ -68,10 +68,13 @@ class LatestSamples:
 
     Args:
         keeps_inputs: Whether simple models are to be fitted to the samples.
+        restores: Whether inputs with the samples along their second axis are taken for those of whole samples, one
+            after the other, that were reshaped; other inputs are then left out.
     """
 
-    def __init__(self, *, keeps_inputs: bool) -> None:
+    def __init__(self, *, keeps_inputs: bool, restores: bool = False) -> None:
         self._keeps_inputs = keeps_inputs
+        self._rows_of = _restored_rows_of if restores else _rows_of
         self._batches: dict[str, collections.deque[_Batch]] = {}
         self._num_samples: collections.Counter[str] = collections.Counter()
         self._num_unknown: collections.Counter[str] = collections.Counter()
@@ -88,7 +91,7 @@ class LatestSamples:
     def _inputs(self, view: StepView, number: int) -> tuple[Array, ...]:
         """Return the inputs of a number of samples, unless they are too large to keep."""
         values = [view.value(name) for name in view.selected(MODEL_INPUTS)] if self._keeps_inputs else []
-        rows = [each for value in values if value is not None and (each := _rows_of(value, number)) is not None]
+        rows = [each for value in values if value is not None and (each := self._rows_of(value, number)) is not None]
         is_small = sum(value[0].size for value in rows) <= MOST_ELEMENTS if number else False
         return tuple(map(_first_of, rows)) if is_small else ()
 
@@ -180,7 +183,19 @@ def _rows_of(value: Array, number: int) -> Array | None:
     """Return an input with one row for each of a number of samples; None if it is of other samples."""
     if value.shape[:1] == (number,):
         return value
+    if _has_samples_second(value, number):
+        return np.moveaxis(value, 1, 0)
     return value[None] if number == 1 and value.ndim == 1 else None
+
+
+def _restored_rows_of(value: Array, number: int) -> Array | None:
+    """Return an input with one row for each sample, as if it had been reshaped to have them along the second axis."""
+    return value.reshape(number, -1) if _has_samples_second(value, number) else None
+
+
+def _has_samples_second(value: Array, number: int) -> bool:
+    """Return whether an input has one place for each of a number of samples along its second axis, not its first."""
+    return value.ndim > 2 and value.shape[0] != value.shape[1] == number
 
 
 def answers_and_targets(loss: LossObservation) -> tuple[Numbers, Numbers] | None:

@@ -16,6 +16,7 @@ from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT
 from sagemaker_debug_ext.rules.inference.consequences import (
     CONSEQUENCES,
     NEVER_PREDICTED,
+    OF_SUM,
     ONE_CLASS,
     ZERO_GRADIENT,
     first_steps,
@@ -61,6 +62,9 @@ def test_no_sign_follows_from_itself():
         ("LearningRateTooLow", "", 5, "LossDivergence", 7, False),
         ("LearningRateTooLow", "", 20, "ActivationCollapse", 40, True),
         ("LearningRateTooLow", "", 20, "ActivationCollapse", 41, False),
+        ("LossInputMismatch", f"returns {OF_SUM}", 300, "LearningRateTooLow", 51, True),
+        ("LossInputMismatch", f"returns {OF_SUM}", 51, "LearningRateTooLow", 300, False),
+        ("LossInputMismatch", "gets outputs that are squeezed", 300, "LearningRateTooLow", 51, False),
         ("NoSkill", "", 140, "LearningRateTooHigh", 140, True),
         ("NoSkill", "", 140, "Overfit", 3, False),
         ("ActivationCollapse", "", 67, "DeadRelu", 60, True),

@@ -114,6 +114,33 @@ def test_fires_where_a_simple_model_does_better(run_rule, shape, answer, fires):
     assert fired_at(issues) == [39] * fires
 
 
+def recurrent_steps(to_inputs, skill=0.0, num=120):
+    """Return training steps on 20 series of 6 times, whose sum tells which of three classes they have."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(num):
+        series = rng.normal(size=(20, 6, 2)) + rng.normal(0, 3, (20, 1, 1))
+        labels = np.digitize(series.mean(axis=(1, 2)), (-1.5, 1.5))
+        scores = 6 * skill * np.eye(3)[labels]
+        steps.append({"Net_input_0": to_inputs(series), **loss_tensors(scores, labels, 1.1, name="CrossEntropyLoss")})
+    return steps_of(steps)
+
+
+@pytest.mark.parametrize(
+    ("to_inputs", "skill", "cause"),
+    [
+        (lambda series: series.reshape(6, 20, 2), 0.0, "axes"),
+        (lambda series: series.transpose(1, 0, 2), 0.0, "learning rate too low"),
+        (lambda series: series, 0.0, "learning rate too low"),
+        (lambda series: series.transpose(1, 0, 2), 1.0, None),
+        (lambda series: series[:6].transpose(1, 0, 2), 0.0, None),
+    ],
+    ids=["reshaped", "transposed", "samples first", "learnt", "other samples"],
+)
+def test_series_are_read_with_the_samples_along_either_axis(run_rule, to_inputs, skill, cause):
+    """Where time was made the first axis by a reshape, only numbers in their old order tell anything."""
+    assert first_cause(run_rule("Underfit", recurrent_steps(to_inputs, skill))) == cause
+
+
 @pytest.mark.parametrize(
     ("num", "cause"), [(30, "learning rate too low"), (31, None), (99, None), (100, "architecture")]
 )
