@@ -294,8 +294,8 @@ class LossInputMismatch(TensorRule):
         tensor_regex: Regular expressions searched in tensor names; the first inputs of losses among these tensors are
             checked. When not given: all first inputs of losses, as the framework names them.
         patience: Number of saved steps before a verdict; 20 when not given.
-        patience_running: Number of saved steps, while the job runs, before a sum counts as not falling; 20 when not
-            given.
+        patience_running: Number of saved steps, while the job runs, before a sum counts as not falling, and scores as
+            too close together; 20 when not given.
 
     Source:
         Wrong activations at the output and wrong losses are checked for in the same way by Schoop, Huang and Hartmann,
@@ -357,8 +357,10 @@ class LossInputMismatch(TensorRule):
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=text)
         self._observe_sum(view, name)
         squeezed = [is_squeezed(loss) for loss in observed_losses(view) if loss.answers_name == name]
-        if squeezed and self._squeezed.observe(name, squeezed[0]) >= patience:
-            return Measurement(patience, fires=True, threshold=patience, severity=np.inf, text=SQUEEZED)
+        num_squeezed = self._squeezed.observe(name, squeezed[0]) if squeezed else 0
+        if num_squeezed >= patience:
+            found = Measurement(num_squeezed, fires=True, threshold=patience, severity=np.inf, text=SQUEEZED)
+            return self._pending.settle(view, name, found, is_late=num_squeezed >= self.parameters["patience_running"])
         seen = self._seen.setdefault(name, _Seen())
         if np.isfinite(to_float64(scores)).all():
             seen.add(scores, targets, kind)

@@ -21,7 +21,7 @@ from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-RESHAPED: Final = "Their inputs were reshaped, not transposed, to have the samples along the second axis"
+RESHAPED: Final = "were reshaped, not transposed, to have the samples along their second axis"
 """Message part on inputs that tell nothing unless their numbers are put back in order."""
 TIED: Final = "Most samples get the same prediction to the bit"
 """Message part on models that no longer tell samples apart, as where units answer to few of them."""
@@ -111,7 +111,7 @@ class Underfit(BuiltinRule):
         "If training was short or the loss has hardly fallen, train for longer or raise the learning rate. Otherwise "
         "look for a layer that loses what the inputs tell, such as one with too few units, for penalties on weights "
         "that outweigh the targets, and for a loss that does not suit these. Classes need one output each, a softmax "
-        "and a cross entropy."
+        "and a cross entropy. Axes are moved by transpose or permute, not by reshape."
     )
 
     def configure(self) -> None:
@@ -211,7 +211,7 @@ class Underfit(BuiltinRule):
             f"{name!r} (at least {limit:.0%} expected), and those of {best[0].name} {best[0].explained:.1%}."
         )
         if is_reshaped:
-            text = f"{text} {RESHAPED}; the other model has them in order."
+            text = f"{text} The latter takes the inputs in another order: they {RESHAPED}."
         elif is_over:
             text = f"{text} {ENDED_EARLY} {(view.mode_step or 0) + 1} steps."
         elif self._trained.share_of_ties(name) > MOST:
