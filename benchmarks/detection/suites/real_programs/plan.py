@@ -1997,6 +1997,75 @@ The questions are from a search of public pages and issues. The causes that coun
 was evaluated.
 """
 
+BLIND_NINETEENTH: Final = [
+    Pair(
+        "keras_relu_digits",
+        "own program, after Data Science Stack Exchange 18667",
+        "keras",
+        ("inputs", "dead units", "learning rate too high"),
+    ),
+    Pair("keras_next_letter", "own program, after GitHub keras-team/keras#500", "keras", ("loss or output",)),
+    Pair("keras_step_curve", "own program, after StackOverflow 58887284", "keras", ("loss or output",)),
+    Pair(
+        "keras_nan_regression",
+        "own program, after StackOverflow 37232782",
+        "keras",
+        ("exploding gradients", "learning rate too high", "not finite", "inputs"),
+    ),
+    Pair("torch_cosine_dropout", "own program, after GitHub pytorch/pytorch#1207", "pytorch", ("wrong mode",)),
+    Pair("torch_digit_rows_rnn", "own program, after GitHub yunjey/pytorch-tutorial#196", "pytorch", ("axes",)),
+    Pair(
+        "torch_relation_sums", "own program, after GitHub pytorch/pytorch#632", "pytorch", ("parameters not trained",)
+    ),
+    Pair(
+        "torch_two_layer_nn",
+        "own program, after GitHub jcjohnson/pytorch-examples#12",
+        "pytorch",
+        ("learning rate too low",),
+    ),
+    Pair(
+        "torch_crowd_count",
+        "own program, after GitHub leeyeehoo/CSRNet-pytorch#25",
+        "pytorch",
+        ("evaluation data", "inputs"),
+    ),
+    Pair("torch_keyword_summary", "own program, after GitHub mjc92/GetToThePoint#8", "pytorch", ("loss or output",)),
+    Pair(
+        "torch_tissue_classes",
+        "own program, after GitHub skorch-dev/skorch#499",
+        "pytorch",
+        ("evaluation data", "labels"),
+    ),
+    Pair(
+        "torch_patch_forecast", "own program, after GitHub jsboige/CoursIA#926", "pytorch", ("axes", "loss or output")
+    ),
+    Pair(
+        "torch_bit_sequences",
+        "own program, after GitHub horenbergerb/BernoulliDiffusion#15",
+        "pytorch",
+        ("not finite",),
+    ),
+    Pair(
+        "torch_personal_models",
+        "own program, after GitHub CharlieDinh/pFedMe#11",
+        "pytorch",
+        ("learning rate too high",),
+    ),
+    Pair(
+        "torch_softmax_lesson",
+        "own program, after GitHub hunkim/PyTorchZeroToAll#4",
+        "pytorch",
+        ("loss or output", "dead units"),
+    ),
+    Pair("torch_topic_embedding", "own program, after GitHub pytorch/pytorch#3121", "pytorch", ("initialisation",)),
+    Pair("keras_text_images", "own program, after GitHub sbillburg/CRNN-with-STN#7", "keras", ("inputs",)),
+]
+"""A nineteenth set, by two more authors who had not seen the project: programs of their own after questions as found.
+
+The questions are from a search of public pages and issues. The causes that count were noted before any of the programs
+was evaluated.
+"""
+
 PAIRS: Final = [
     *KNOWING,
     *BLIND,
@@ -2017,5 +2086,6 @@ PAIRS: Final = [
     *BLIND_SIXTEENTH,
     *BLIND_SEVENTEENTH,
     *BLIND_EIGHTEENTH,
+    *BLIND_NINETEENTH,
 ]
 """All pairs."""
