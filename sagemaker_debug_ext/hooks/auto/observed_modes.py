@@ -91,6 +91,7 @@ class ObservedModes:
         self._last: _Model | None = None
         self._num_marked = 0
         self._num_walks = 0
+        self._num_updates = 0  # since the last loss from which nothing can go backward
 
     def is_left(self, module: nn.Module) -> bool:
         """Return whether the last pass evaluated, which was taken to train, given that a pass of a model begins."""
@@ -133,10 +134,19 @@ class ObservedModes:
     def note_loss(self, loss: Any) -> bool:
         """Note a loss, and return whether the last pass evaluates, which was taken to train.
 
-        It does if nothing can go backward from the loss, wherever the loss itself is computed.
+        It does if the loss is computed without gradients, too. So it does if nothing can go backward from a loss that
+        is computed with gradients on, unless a backward pass is to come or such a loss precedes each update, as one by
+        which a script chooses the samples to train on.
         """
-        has_gradient = isinstance(loss, Tensor) and loss.requires_grad
-        return not has_gradient and self._num_without_gradients == 1
+        if self._num_without_gradients != 1:
+            return False
+        if not torch.is_grad_enabled():
+            return True
+        found = flatten_tensors(loss)
+        if not found or any(tensor.requires_grad for tensor in found):
+            return False
+        num_updates, self._num_updates = self._num_updates, 0
+        return num_updates > 1 and not any(model.num_forward for model in self._models.values())
 
     def note_backward(self, tensors: Iterable[Any]) -> None:
         """Note a backward pass that starts from tensors."""
@@ -160,6 +170,7 @@ class ObservedModes:
     def note_update(self, optimizer: Optimizer) -> bool:
         """Note an update of parameters, and return whether a model learns from passes in evaluation mode."""
         learns_in_evaluation = False
+        self._num_updates += 1
         for model in self._models.values():
             share = self._share_of(optimizer, model.module) if model.num_passes else 0.0
             model.is_updated = model.is_updated or share > 0

@@ -47,6 +47,7 @@ class Consequence:
         of: Rules that find what it can follow from.
         text: Text that the message of the sign must contain.
         unless: Text that the message must not contain; empty for none.
+        unless_after: Rules of which no issue may be there, because what it could follow from may follow from these.
         lag: Minimum number of steps from an issue to the sign.
         is_non_finite: Whether the value of the sign must be NaN or infinite.
     """
@@ -55,6 +56,7 @@ class Consequence:
     of: frozenset[str]
     text: str = ""
     unless: str = ""
+    unless_after: frozenset[str] = frozenset()
     lag: float = 1
     is_non_finite: bool = False
 
@@ -63,6 +65,8 @@ class Consequence:
         if issue.rule != self.rule or self.text not in issue.message or (self.unless and self.unless in issue.message):
             return False
         if self.is_non_finite and (issue.value is None or math.isfinite(issue.value)):
+            return False
+        if not self.unless_after.isdisjoint(first_steps):
             return False
         return any(step + self.lag <= issue.step for rule, step in first_steps.items() if rule in self.of)
 
@@ -90,7 +94,12 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("SaturatedActivation", GROWTH),
     Consequence("InitialLoss", AS_BUILT, lag=ANY_STEP),
     Consequence("InputScale", frozenset({"NonFiniteOrigin"}), text=OF_TARGETS),
-    Consequence("LossInputMismatch", frozenset({"LearningRateTooLow"}), text=OF_SUM),
+    Consequence(
+        "LossInputMismatch",
+        frozenset({"LearningRateTooLow"}),
+        text=OF_SUM,
+        unless_after=GROWTH | COLLAPSE | {"LearningRateTooHigh"},
+    ),
     Consequence("LearningRateTooLow", GROWTH),
     Consequence("LearningRateTooLow", COLLAPSE, lag=-LOOK_BACK),
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),

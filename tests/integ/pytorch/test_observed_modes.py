@@ -133,14 +133,44 @@ def test_modes_when_a_loss_is_computed_without_gradients_then_is_evaluation():
         assert script.modes.note_loss(script.outputs[-1].sum())
 
 
-def test_modes_when_a_loss_of_a_single_pass_has_no_gradient_then_is_evaluation():
+@pytest.mark.parametrize("wrap", [lambda loss: loss, lambda loss: {"loss": loss}])
+def test_modes_when_a_loss_of_a_single_pass_has_no_gradient_then_is_evaluation(wrap):
     """Also where the loss itself is computed with gradients on; one that trains something else has gradients."""
     script, head = Script(), nn.Linear(2, 1)
     script.train(3)
     with torch.no_grad():
         script.forward()
-    assert not script.modes.note_loss(head(script.outputs[-1]).sum())
-    assert script.modes.note_loss(script.outputs[-1].sum())
+    assert not script.modes.note_loss(wrap(head(script.outputs[-1]).sum()))
+    assert not script.modes.note_loss("nothing that is known")
+    assert script.modes.note_loss(wrap(script.outputs[-1].sum()))
+
+
+def test_modes_when_a_loss_chooses_samples_before_each_update_then_is_training():
+    """The hardest samples of a batch are found by a pass without gradients."""
+    script = Script()
+    script.train(3)
+    for _ in range(3):
+        with torch.no_grad():
+            script.forward()
+        chosen = script.modes.note_loss(script.outputs.pop())
+        script.train(1)
+    assert not chosen
+
+
+def test_modes_when_a_backward_pass_is_to_come_then_a_loss_without_gradients_is_training():
+    """As one that is only logged, of a student and its teacher."""
+    script, teacher = Script(), nn.Linear(3, 2)
+    script.train(3)
+    script.forward()
+    with torch.no_grad():
+        script.forward(teacher)
+    assert not script.modes.note_loss(script.outputs.pop())
+    script.backward()
+    script.update()
+    script.train(2)
+    with torch.no_grad():
+        script.forward(teacher)
+    assert script.modes.note_loss(script.outputs[-1])
 
 
 @pytest.mark.parametrize("num_asked", [3, 12])

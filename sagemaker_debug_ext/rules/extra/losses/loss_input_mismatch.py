@@ -246,12 +246,12 @@ class _Sums:
         return self.is_sum and not statistics.fmean(self.latest) < LEAST_FALL * self.first
 
 
-def is_squeezed(loss: LossObservation) -> bool:
-    """Return whether most samples are right, and the cross entropy of the scores is that of equal ones."""
-    if loss.num_classes is None or loss.num_classes < FEWEST_CLASSES or loss.accuracy is None:
+def has_loss_of_equal_scores(loss: LossObservation) -> bool:
+    """Return whether the cross entropy of several classes is nearly that of equal scores."""
+    if loss.num_classes is None or loss.num_classes < FEWEST_CLASSES:
         return False
     plain = loss.cross_entropy
-    return loss.accuracy >= MOSTLY and plain is not None and plain >= STILL_HIGH * math.log(loss.num_classes)
+    return plain is not None and plain >= STILL_HIGH * math.log(loss.num_classes)
 
 
 class LossInputMismatch(TensorRule):
@@ -326,6 +326,7 @@ class LossInputMismatch(TensorRule):
         self._pending = DeferredMeasurements()
         self._problems: dict[str, str] = {}
         self._num_looks: collections.Counter[str] = collections.Counter()
+        self._num_squeezed: collections.Counter[str] = collections.Counter()
         self._weights: dict[str, ClassWeights] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -356,14 +357,13 @@ class LossInputMismatch(TensorRule):
             text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=text)
         self._observe_sum(view, name)
-        squeezed = [is_squeezed(loss) for loss in observed_losses(view) if loss.answers_name == name]
-        num_squeezed = self._squeezed.observe(name, squeezed[0]) if squeezed else 0
-        if num_squeezed >= patience:
-            found = Measurement(num_squeezed, fires=True, threshold=patience, severity=np.inf, text=SQUEEZED)
-            return self._pending.settle(view, name, found, is_late=num_squeezed >= self.parameters["patience_running"])
         seen = self._seen.setdefault(name, _Seen())
         if np.isfinite(to_float64(scores)).all():
             seen.add(scores, targets, kind)
+        num_squeezed = self._count_squeezed(view, name)
+        if num_squeezed:
+            found = Measurement(num_squeezed, fires=True, threshold=patience, severity=np.inf, text=SQUEEZED)
+            return self._pending.settle(view, name, found, is_late=num_squeezed >= self.parameters["patience_running"])
         if seen.steps < patience:
             return None
         is_known = output is not None and output.activation is not None
@@ -375,6 +375,21 @@ class LossInputMismatch(TensorRule):
         found = Measurement(seen.steps, fires=True, threshold=patience, text=text)
         is_late = seen.steps >= self.parameters["patience_running"]
         return self._pending.settle(view, name, found, is_late=is_late)
+
+    def _count_squeezed(self, view: StepView, name: str) -> int:
+        """Return the number of steps for which scores have lain too close together; 0 for fewer than `patience`.
+
+        Once there were enough in a row, only a loss that falls ends them.
+        """
+        loss = next((loss for loss in observed_losses(view) if loss.answers_name == name), None)
+        if loss is None or not has_loss_of_equal_scores(loss):
+            self._squeezed.observe(name, False)
+            self._num_squeezed[name] = 0
+            return 0
+        streak = self._squeezed.observe(name, (loss.accuracy or 0) >= MOSTLY)
+        if streak >= self.parameters["patience"] or self._num_squeezed[name]:
+            self._num_squeezed[name] = max(streak, self._num_squeezed[name] + 1)
+        return self._num_squeezed[name]
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""

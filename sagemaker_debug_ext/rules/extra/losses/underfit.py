@@ -23,6 +23,11 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 RESHAPED: Final = "were reshaped, not transposed, to have the samples along their second axis"
 """Message part on inputs that tell nothing unless their numbers are put back in order."""
+SORTED: Final = 0.2
+"""Share of the variance of targets, explained by their order in a batch, from which on they are sorted.
+
+Where samples and times are exchanged, what all samples have in common at a time then tells the target.
+"""
 TIED: Final = "Most samples get the same prediction to the bit"
 """Message part on models that no longer tell samples apart, as where units answer to few of them."""
 MOST: Final = 0.5
@@ -85,7 +90,8 @@ class Underfit(BuiltinRule):
 
     Inputs that have the samples along their second axis, such as (time, samples, features), are read both as they are
     and as if samples of shape (time, features), one after the other, had been reshaped to them. The message says so if
-    only the second way lets a simple model predict.
+    only the second way lets a simple model predict. Batches of fewer than ten samples, and those that are sorted by
+    their targets, are not read the second way.
 
     Samples with a single target, or up to 100, are compared, such as tables, short series, words and small pictures.
     Autoencoders, adversarial losses, agents that learn from what they do, and losses that weight samples or classes
@@ -202,7 +208,9 @@ class Underfit(BuiltinRule):
         if own >= limit:
             return None
         fits, restored = self._trained.simple_fits(name), self._restored.simple_fits(name)
-        is_reshaped = bool(fits and restored) and 1 - fits[0].explained >= factor * (1 - restored[0].explained)
+        tells_less = bool(fits and restored) and 1 - fits[0].explained >= factor * (1 - restored[0].explained)
+        by_order = self._restored.explained_by_order(name)
+        is_reshaped = tells_less and fits[0].explained < limit and by_order is not None and by_order < SORTED
         best = restored[:1] if is_reshaped else fits[:1]
         if not best or 1 - own < factor * (1 - best[0].explained):
             return None

@@ -116,6 +116,22 @@ class LatestSamples:
         table = self._features_and_targets(name)
         return sorted(_fits(*table), key=lambda fit: -fit.explained) if table else []
 
+    def explained_by_order(self, name: str) -> float | None:
+        """Return the share of the variance of the targets that neighbours in the order of a batch explain.
+
+        None if it is unknown. It is large where samples are sorted, as positives before negatives.
+        """
+        batches = self._known(name)
+        places = np.concatenate([np.arange(len(batch.targets)) for batch in batches]) if batches else np.empty(0, int)
+        if not batches or places.max() < FEWEST_SAMPLES - 1:
+            return None
+        targets = _joined(batches)[1]
+        sums = np.zeros((int(places.max()) + 1, targets.shape[1]))
+        np.add.at(sums, places, targets)
+        means = sums / np.bincount(places)[:, None]
+        answers = _answers_of_neighbours(_products(np.arange(float(len(means)))[:, None]), means)
+        return share_explained(answers[places], targets)
+
     def shares_named(self, name: str) -> tuple[float, float] | None:
         """Return the shares of samples whose target the model, rounded, and the nearest neighbours, by vote, name.
 
@@ -190,7 +206,8 @@ def _rows_of(value: Array, number: int) -> Array | None:
 
 def _restored_rows_of(value: Array, number: int) -> Array | None:
     """Return an input with one row for each sample, as if it had been reshaped to have them along the second axis."""
-    return value.reshape(number, -1) if _has_samples_second(value, number) else None
+    may_differ = len(value) > 1 and number > 1 and _has_samples_second(value, number)
+    return value.reshape(number, -1) if may_differ else None
 
 
 def _has_samples_second(value: Array, number: int) -> bool:

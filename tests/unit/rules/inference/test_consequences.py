@@ -83,6 +83,15 @@ def test_sign_when_another_came_before_then_may_follow_from_it(rule, text, step,
     assert follows(issue, first_steps([issue, Issue(rule=other, step=other_step)])) is expected
 
 
+@pytest.mark.parametrize("rule", ["DeadRelu", "LossSpike", "LearningRateTooHigh"])
+def test_sum_when_updates_are_small_for_another_reason_then_does_not_follow_from_them(rule):
+    """Units that large updates have killed leave weights alone, too."""
+    issues = [Issue(rule=rule, step=13), Issue(rule="LearningRateTooLow", step=82)]
+    issue = Issue(rule="LossInputMismatch", step=99, message=f"returns {OF_SUM}")
+    assert not follows(issue, first_steps([*issues, issue]))
+    assert follows(issue, first_steps([*issues[1:], issue]))
+
+
 @pytest.mark.parametrize(
     ("value", "step", "expected"), [(math.inf, 70, True), (math.inf, 69, False), (9.0, 70, False), (None, 70, False)]
 )

@@ -114,12 +114,18 @@ def test_fires_where_a_simple_model_does_better(run_rule, shape, answer, fires):
     assert fired_at(issues) == [39] * fires
 
 
-def recurrent_steps(to_inputs, skill=0.0, num=120):
-    """Return training steps on 20 series of 6 times, whose sum tells which of three classes they have."""
+def recurrent_steps(to_inputs, skill=0.0, num=120, size=20, *, are_sorted=False):
+    """Return training steps on series of 6 times, whose sum tells which of three classes they have.
+
+    Where they are sorted, their sum tells nothing, and all of them rise over time.
+    """
     rng, steps = np.random.default_rng(0), []
     for _ in range(num):
-        series = rng.normal(size=(20, 6, 2)) + rng.normal(0, 3, (20, 1, 1))
+        series = rng.normal(size=(size, 6, 2)) + rng.normal(0, 3, (size, 1, 1))
         labels = np.digitize(series.mean(axis=(1, 2)), (-1.5, 1.5))
+        if are_sorted:
+            series = rng.normal(size=(size, 6, 2)) + 6 * np.arange(6)[:, None]
+            labels = np.arange(size) * 3 // size
         scores = 6 * skill * np.eye(3)[labels]
         steps.append({"Net_input_0": to_inputs(series), **loss_tensors(scores, labels, 1.1, name="CrossEntropyLoss")})
     return steps_of(steps)
@@ -139,6 +145,21 @@ def recurrent_steps(to_inputs, skill=0.0, num=120):
 def test_series_are_read_with_the_samples_along_either_axis(run_rule, to_inputs, skill, cause):
     """Where time was made the first axis by a reshape, only numbers in their old order tell anything."""
     assert first_cause(run_rule("Underfit", recurrent_steps(to_inputs, skill))) == cause
+
+
+@pytest.mark.parametrize(
+    ("to_inputs", "options", "cause"),
+    [
+        (lambda series: series.transpose(1, 0, 2), {"are_sorted": True}, None),
+        (lambda series: series.reshape(6, 10, 2), {"size": 10}, "axes"),
+        (lambda series: series.reshape(6, 9, 2), {"size": 9}, None),
+        (lambda series: series.mean(axis=1, keepdims=True).transpose(1, 0, 2), {}, "learning rate too low"),
+    ],
+    ids=["sorted batches", "ten samples", "nine samples", "a single time"],
+)
+def test_series_are_not_put_back_in_order_where_that_means_nothing(run_rule, to_inputs, options, cause):
+    """In sorted batches, any numbers that the time tells seem to tell the class."""
+    assert first_cause(run_rule("Underfit", recurrent_steps(to_inputs, **options))) == cause
 
 
 @pytest.mark.parametrize(
