@@ -377,9 +377,9 @@ class LossInputMismatch(TensorRule):
         return self._pending.settle(view, name, found, is_late=is_late)
 
     def _count_squeezed(self, view: StepView, name: str) -> int:
-        """Return the number of steps for which scores have lain too close together; 0 for fewer than `patience`.
+        """Return for how many steps in a row scores have lain too close together; 0 for fewer than `patience`.
 
-        Once there were enough in a row, only a loss that falls ends them.
+        Once there were enough, only a loss that falls makes them none, because a small batch may name few samples.
         """
         loss = next((loss for loss in observed_losses(view) if loss.answers_name == name), None)
         if loss is None or not has_loss_of_equal_scores(loss):
@@ -387,8 +387,8 @@ class LossInputMismatch(TensorRule):
             self._num_squeezed[name] = 0
             return 0
         streak = self._squeezed.observe(name, (loss.accuracy or 0) >= MOSTLY)
-        if streak >= self.parameters["patience"] or self._num_squeezed[name]:
-            self._num_squeezed[name] = max(streak, self._num_squeezed[name] + 1)
+        if streak >= self.parameters["patience"]:
+            self._num_squeezed[name] = streak
         return self._num_squeezed[name]
 
     def issues_while_waiting(self) -> list[Issue]:

@@ -206,8 +206,7 @@ def _rows_of(value: Array, number: int) -> Array | None:
 
 def _restored_rows_of(value: Array, number: int) -> Array | None:
     """Return an input with one row for each sample, as if it had been reshaped to have them along the second axis."""
-    may_differ = len(value) > 1 and number > 1 and _has_samples_second(value, number)
-    return value.reshape(number, -1) if may_differ else None
+    return value.reshape(number, -1) if _has_samples_second(value, number) else None
 
 
 def _has_samples_second(value: Array, number: int) -> bool:

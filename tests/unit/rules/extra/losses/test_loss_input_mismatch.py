@@ -109,14 +109,14 @@ def test_a_divergence_wants_logarithms(run_rule, axes, fires):
     assert bool(run_rule("LossInputMismatch", steps_of([step] * 25))) == fires
 
 
-def squeezed_steps(num_close, num=60, num_classes=6, accuracy=1.0, last_accuracy=1.0):
-    """Return steps of scores of the right classes, which lie close together at the first of them."""
+def squeezed_steps(is_close, num=60, num_classes=6, accuracy=1.0, last_accuracy=1.0):
+    """Return steps of scores of the right classes, which lie close together at some of them."""
     rng, steps = np.random.default_rng(0), []
     for step in range(num):
         labels = rng.integers(0, num_classes, 40)
         share = accuracy if step < num - 1 else min(accuracy, last_accuracy)
         named = np.where(rng.random(40) < share, labels, (labels + 1) % num_classes)
-        scores = (0.05 if step < num_close else 5) * (np.eye(num_classes)[named] - 0.5)
+        scores = (0.05 if is_close(step) else 5) * (np.eye(num_classes)[named] - 0.5)
         loss = float(np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(40), labels]))
         steps.append(loss_tensors(scores, labels, loss))
     return steps_of(steps)
@@ -125,14 +125,15 @@ def squeezed_steps(num_close, num=60, num_classes=6, accuracy=1.0, last_accuracy
 @pytest.mark.parametrize(
     ("options", "patience_running", "fires"),
     [
-        ({"num_close": 60}, 300, [59]),
-        ({"num_close": 60}, 40, list(range(39, 60))),
-        ({"num_close": 59}, 300, []),
-        ({"num_close": 60, "accuracy": 0.3}, 300, []),
-        ({"num_close": 60, "last_accuracy": 0.0}, 300, [59]),
-        ({"num_close": 60, "num_classes": 4}, 300, []),
+        ({"is_close": lambda step: True}, 300, [59]),
+        ({"is_close": lambda step: True}, 40, list(range(39, 60))),
+        ({"is_close": lambda step: step < 59}, 300, []),
+        ({"is_close": lambda step: step != 50}, 300, []),
+        ({"is_close": lambda step: True, "accuracy": 0.3}, 300, []),
+        ({"is_close": lambda step: True, "last_accuracy": 0.0}, 300, [59]),
+        ({"is_close": lambda step: True, "num_classes": 4}, 300, []),
     ],
-    ids=["to the end", "for long", "at first", "mostly wrong", "wrong at last", "few classes"],
+    ids=["to the end", "for long", "at first", "falls once", "mostly wrong", "wrong at last", "few classes"],
 )
 def test_scores_that_stay_close_together_fire(run_rule, options, patience_running, fires):
     """Small scores at first grow where the loss can fall."""

@@ -147,13 +147,19 @@ def test_series_are_read_with_the_samples_along_either_axis(run_rule, to_inputs,
     assert first_cause(run_rule("Underfit", recurrent_steps(to_inputs, skill))) == cause
 
 
+def single_time(series):
+    """Return numbers that tell the class of each series at once, with a single time first."""
+    means = series.mean(axis=(1, 2))
+    return (100 * np.digitize(means, (-1.5, 1.5)) + means)[None, :, None]
+
+
 @pytest.mark.parametrize(
     ("to_inputs", "options", "cause"),
     [
         (lambda series: series.transpose(1, 0, 2), {"are_sorted": True}, None),
         (lambda series: series.reshape(6, 10, 2), {"size": 10}, "axes"),
         (lambda series: series.reshape(6, 9, 2), {"size": 9}, None),
-        (lambda series: series.mean(axis=1, keepdims=True).transpose(1, 0, 2), {}, "learning rate too low"),
+        (single_time, {}, "learning rate too low"),
     ],
     ids=["sorted batches", "ten samples", "nine samples", "a single time"],
 )
