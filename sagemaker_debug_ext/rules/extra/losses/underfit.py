@@ -122,7 +122,6 @@ class Underfit(BuiltinRule):
 
     def configure(self) -> None:
         self._trained = LatestSamples(keeps_inputs=True)
-        self._restored = LatestSamples(keeps_inputs=True, restores=True)
         self._tables = TokenTables()
         self._on_new_data = LatestSamples(keeps_inputs=False)
         self._adversarial = AdversarialLosses()
@@ -148,7 +147,6 @@ class Underfit(BuiltinRule):
             self._adversarial.observe(view)
             self._moving.observe(view)
             self._trained.observe(view)
-            self._restored.observe(view)
             for loss in losses:
                 self._losses.setdefault(loss.name, []).append(loss.value)
                 latest = self._penalties.setdefault(loss.name, collections.deque(maxlen=NUM_LATEST))
@@ -207,16 +205,19 @@ class Underfit(BuiltinRule):
         factor: float = self.parameters["factor"] / (2 if is_over else 1)
         if own >= limit:
             return None
-        fits, restored = self._trained.simple_fits(name), self._restored.simple_fits(name)
-        tells_less = bool(fits and restored) and 1 - fits[0].explained >= factor * (1 - restored[0].explained)
-        by_order = self._restored.explained_by_order(name)
-        is_reshaped = tells_less and fits[0].explained < limit and by_order is not None and by_order < SORTED
-        best = restored[:1] if is_reshaped else fits[:1]
-        if not best or 1 - own < factor * (1 - best[0].explained):
+        fits, restored = self._trained.simple_fits(name), self._trained.simple_fits(name, restored=True)
+        if not fits:
+            return None
+        is_reshaped = bool(restored) and 1 - fits[0].explained >= factor * (1 - restored[0].explained)
+        if is_reshaped:
+            by_order = self._trained.explained_by_order(name)
+            is_reshaped = fits[0].explained < limit and by_order is not None and by_order < SORTED
+        best = restored[0] if is_reshaped else fits[0]
+        if 1 - own < factor * (1 - best.explained):
             return None
         text = (
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
-            f"{name!r} (at least {limit:.0%} expected), and those of {best[0].name} {best[0].explained:.1%}."
+            f"{name!r} (at least {limit:.0%} expected), and those of {best.name} {best.explained:.1%}."
         )
         if is_reshaped:
             text = f"{text} The latter takes the inputs in another order: they {RESHAPED}."

@@ -6,6 +6,7 @@ Each predicts the targets of a sample from all other samples (leave-one-out), so
 from __future__ import annotations
 
 import collections
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import attrs
@@ -58,7 +59,10 @@ class SimpleFit:
 
 
 class _Batch(NamedTuple):
+    """Samples of a step; `restored` has inputs with the samples along their second axis, as if they were reshaped."""
+
     inputs: tuple[Array, ...]
+    restored: tuple[Array, ...]
     answers: Numbers
     targets: Numbers
 
@@ -68,13 +72,10 @@ class LatestSamples:
 
     Args:
         keeps_inputs: Whether simple models are to be fitted to the samples.
-        restores: Whether inputs with the samples along their second axis are taken for those of whole samples, one
-            after the other, that were reshaped; other inputs are then left out.
     """
 
-    def __init__(self, *, keeps_inputs: bool, restores: bool = False) -> None:
+    def __init__(self, *, keeps_inputs: bool) -> None:
         self._keeps_inputs = keeps_inputs
-        self._rows_of = _restored_rows_of if restores else _rows_of
         self._batches: dict[str, collections.deque[_Batch]] = {}
         self._num_samples: collections.Counter[str] = collections.Counter()
         self._num_unknown: collections.Counter[str] = collections.Counter()
@@ -86,13 +87,16 @@ class LatestSamples:
             # the kind of a loss may be unknown at single steps
             self._num_unknown[loss.name] += -1 if found else 1
             if found:
-                self._keep(loss.name, _Batch(self._inputs(view, len(loss.targets)), *map(_first_of, found)))
+                number = len(loss.targets)
+                inputs = self._inputs(view, number, _rows_of)
+                restored = self._inputs(view, number, _restored_rows_of)
+                self._keep(loss.name, _Batch(inputs, restored, *map(_first_of, found)))
 
-    def _inputs(self, view: StepView, number: int) -> tuple[Array, ...]:
+    def _inputs(self, view: StepView, number: int, rows_of: Callable[[Array, int], Array | None]) -> tuple[Array, ...]:
         """Return the inputs of a number of samples, unless they are too large to keep."""
-        values = [view.value(name) for name in view.selected(MODEL_INPUTS)] if self._keeps_inputs else []
-        rows = [each for value in values if value is not None and (each := self._rows_of(value, number)) is not None]
-        is_small = sum(value[0].size for value in rows) <= MOST_ELEMENTS if number else False
+        values = [view.value(name) for name in view.selected(MODEL_INPUTS)] if self._keeps_inputs and number else []
+        rows = [each for value in values if value is not None and (each := rows_of(value, number)) is not None]
+        is_small = sum(value[0].size for value in rows) <= MOST_ELEMENTS
         return tuple(map(_first_of, rows)) if is_small else ()
 
     def _keep(self, name: str, batch: _Batch) -> None:
@@ -111,9 +115,15 @@ class LatestSamples:
         batches = self._known(name)
         return share_explained(*_joined(batches)) if batches else None
 
-    def simple_fits(self, name: str) -> list[SimpleFit]:
-        """Return how well simple models predict the targets of the samples, the best first; empty if unknown."""
-        table = self._features_and_targets(name)
+    def simple_fits(self, name: str, *, restored: bool = False) -> list[SimpleFit]:
+        """Return how well simple models predict the targets of the samples, the best first; empty if unknown.
+
+        Args:
+            name: The loss.
+            restored: Whether to take inputs with the samples along their second axis for those of whole samples, one
+                after the other, that were reshaped; other inputs are then left out.
+        """
+        table = self._features_and_targets(name, restored=restored)
         return sorted(_fits(*table), key=lambda fit: -fit.explained) if table else []
 
     def explained_by_order(self, name: str) -> float | None:
@@ -164,10 +174,10 @@ class LatestSamples:
         _, counts = np.unique(latest.answers[firsts], axis=0, return_counts=True)
         return float(counts[counts > 1].sum() / len(firsts)) if len(counts) > 1 else 0.0
 
-    def _features_and_targets(self, name: str) -> tuple[Numbers, Numbers] | None:
+    def _features_and_targets(self, name: str, *, restored: bool = False) -> tuple[Numbers, Numbers] | None:
         """Return a row of features and one of targets for each sample; None if they are unknown, or the same."""
         batches = self._known(name)
-        inputs = [batch.inputs for batch in batches]
+        inputs = [batch.restored if restored else batch.inputs for batch in batches]
         if not batches or len({tuple(value.shape[1:] for value in given) for given in inputs}) > 1 or not inputs[0]:
             return None
         values = [np.concatenate(column)[:MOST_SAMPLES] for column in zip(*inputs, strict=True)]
