@@ -114,7 +114,7 @@ def test_fires_where_a_simple_model_does_better(run_rule, shape, answer, fires):
     assert fired_at(issues) == [39] * fires
 
 
-def recurrent_steps(to_inputs, skill=0.0, num=120, size=20, *, are_sorted=False):
+def recurrent_steps(to_inputs, skill=0.0, num=120, size=20, *, are_sorted=False, wrong=0.0):
     """Return training steps on series of 6 times, whose sum tells which of three classes they have.
 
     Where they are sorted, their sum tells nothing, and all of them rise over time.
@@ -126,6 +126,7 @@ def recurrent_steps(to_inputs, skill=0.0, num=120, size=20, *, are_sorted=False)
         if are_sorted:
             series = rng.normal(size=(size, 6, 2)) + 6 * np.arange(6)[:, None]
             labels = np.arange(size) * 3 // size
+        labels = np.where(rng.random(size) < wrong, rng.integers(0, 3, size), labels)
         scores = 6 * skill * np.eye(3)[labels]
         steps.append({"Net_input_0": to_inputs(series), **loss_tensors(scores, labels, 1.1, name="CrossEntropyLoss")})
     return steps_of(steps)
@@ -160,8 +161,9 @@ def single_time(series):
         (lambda series: series.reshape(6, 10, 2), {"size": 10}, "axes"),
         (lambda series: series.reshape(6, 9, 2), {"size": 9}, None),
         (single_time, {}, "learning rate too low"),
+        (lambda series: series.transpose(1, 0, 2), {"wrong": 0.05}, "learning rate too low"),
     ],
-    ids=["sorted batches", "ten samples", "nine samples", "a single time"],
+    ids=["sorted batches", "ten samples", "nine samples", "a single time", "wrong labels"],
 )
 def test_series_are_not_put_back_in_order_where_that_means_nothing(run_rule, to_inputs, options, cause):
     """In sorted batches, any numbers that the time tells seem to tell the class."""
