@@ -20,18 +20,23 @@ def write_hook_file(path: Path, out_dir: Path, collections: Iterable[str]) -> No
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def run_python(*arguments: object, timeout: float = 200) -> subprocess.CompletedProcess[str]:
-    """Run Python with arguments, such as the path of a script, and return what became of it.
+def environment_of_scripts() -> dict[str, str]:
+    """Return the environment of this process, in which scripts find its modules.
 
     Hashes are the same in all such processes, so that their output can be compared.
     """
     paths = os.pathsep.join(path for path in sys.path if path)
+    return {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0"}
+
+
+def run_python(*arguments: object, timeout: float = 200) -> subprocess.CompletedProcess[str]:
+    """Run Python with arguments, such as the path of a script, and return what became of it."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0"},
+        env=environment_of_scripts(),
         timeout=timeout,
     )
 

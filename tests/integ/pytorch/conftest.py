@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from support.forks import ScriptForks
 from support.pytorch_training import Net, Trainer
 from support.written import WRITTEN
 
@@ -37,6 +38,13 @@ def pytest_runtest_teardown(item, nextitem):
         item.config.stash[_KNOWN] = root, found
         if item.path.name not in UNREAD:
             item.config.stash.setdefault(WRITTEN, []).extend(sorted(found - known))
+
+
+@pytest.fixture(scope="session")
+def forks():
+    """Run scripts in processes that have PyTorch already, with what its first optimizer imports."""
+    with ScriptForks("torch", "torch._dynamo") as server:
+        yield server
 
 
 @pytest.fixture

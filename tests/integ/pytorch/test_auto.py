@@ -101,9 +101,9 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
     ]
 
 
-def test_run_when_loss_is_a_module_then_has_its_name(script, configured):
+def test_run_when_loss_is_a_module_then_has_its_name(script, configured, forks):
     """A loss module is found from its first call, in evaluation as well, and the step that it is found in is whole."""
-    assert run_captured(script, "--module").returncode == 7
+    assert forks.run_captured(script, "--module").returncode == 7
     trial = create_trial(str(configured))
     for name in ("CrossEntropyLoss_output_0", "gradient/Net_fc.weight"):
         assert trial.tensor(name).steps(smd.modes.TRAIN) == list(range(6)), name
@@ -182,10 +182,10 @@ print("stopped in step", step)
 """
 
 
-def test_run_when_scripts_handler_calls_the_one_before_then_script_stops_by_itself(script, configured):
+def test_run_when_scripts_handler_calls_the_one_before_then_script_stops_by_itself(script, configured, forks):
     """Trainers stop after the step, save a checkpoint, and end with status 0."""
     script.write_text(STOPPED)
-    captured = run_captured(script)
+    captured = forks.run_captured(script)
     assert (captured.returncode, captured.stdout) == (0, "stopped in step 2\n"), captured.stderr
     trial = create_trial(str(configured))
     assert trial.steps() == [0, 1, 2]
@@ -207,36 +207,36 @@ def test_run_when_paths_are_relative_then_as_seen_from_where_the_command_starts(
     assert create_trial(str(tmp_path / "out")).steps() == [0]
 
 
-def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path):
+def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path, forks):
     """Nothing is captured where nobody asked for it."""
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
-    captured = run_captured(script)
+    captured = forks.run_captured(script)
     assert captured.returncode == 7
-    assert captured.stdout == run_python(script).stdout
+    assert captured.stdout == forks.run_python(script).stdout
     assert "nothing is captured: there is no configuration file" in captured.stderr
 
 
-def test_run_when_no_configuration_is_named_then_says_so(script, monkeypatch):
+def test_run_when_no_configuration_is_named_then_says_so(script, monkeypatch, forks):
     """Who forgets the variable would else wait for a trial; an import in a script that runs anywhere is silent."""
     monkeypatch.delenv("SMDEBUG_CONFIG_FILE_PATH", raising=False)
-    captured = run_captured(script)
-    assert (captured.returncode, captured.stdout) == (7, run_python(script).stdout)
+    captured = forks.run_captured(script)
+    assert (captured.returncode, captured.stdout) == (7, forks.run_python(script).stdout)
     assert captured.stderr == (
         "sagemaker-debug: nothing is captured: SMDEBUG_CONFIG_FILE_PATH names no configuration file; "
         "sagemaker-debug run --output FOLDER needs none\n"
     )
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
-    assert run_python(script).stderr == ""
+    assert forks.run_python(script).stderr == ""
     script.write_text("")
     monkeypatch.setenv("SAGEMAKER_DEBUG_EXT_TIMELINE", str(script.with_name("profiler-output")))
-    assert run_captured(script).stderr == ""  # the profile is all that was asked for
+    assert forks.run_captured(script).stderr == ""  # the profile is all that was asked for
 
 
-def test_run_when_configuration_is_misspelt_then_one_warning_says_so(script, configured, tmp_path):
+def test_run_when_configuration_is_misspelt_then_one_warning_says_so(script, configured, tmp_path, forks):
     """The file is read more than once; what is wrong with it is told once."""
     path = tmp_path / "hook.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"HookParameters"', '"HookParams": {}, "HookParameters"'))
-    assert run_captured(script).stderr.count("'HookParams' is not known; did you mean 'HookParameters'?") == 1
+    assert forks.run_captured(script).stderr.count("'HookParams' is not known; did you mean 'HookParameters'?") == 1
 
 
 def test_import_when_it_is_the_only_change_then_captures(script, configured):
@@ -246,11 +246,11 @@ def test_import_when_it_is_the_only_change_then_captures(script, configured):
     assert "CrossEntropyLoss_output_0" in create_trial(str(configured)).tensor_names()
 
 
-def test_run_when_a_model_cannot_be_captured_then_script_ends_as_ever(script, configured):
+def test_run_when_a_model_cannot_be_captured_then_script_ends_as_ever(script, configured, forks):
     """What takes no hooks is named in a warning; the other models are captured, and the script is none the wiser."""
-    done = run_captured(script, "--jit")
+    done = forks.run_captured(script, "--jit")
     assert done.returncode == 7
-    assert done.stdout == run_python(script, "--jit").stdout
+    assert done.stdout == forks.run_python(script, "--jit").stdout
     assert "is not captured: module must not be compiled by torch.jit" in done.stderr
     assert create_trial(str(configured)).steps(smd.modes.TRAIN) == list(range(6))
 
@@ -344,10 +344,10 @@ for step in range(14):
 """
 
 
-def test_run_when_layers_are_in_a_python_list_then_belong_to_their_model(script, configured):
+def test_run_when_layers_are_in_a_python_list_then_belong_to_their_model(script, configured, forks):
     """A call of the model is one step; names tell where the layers are, and that no optimizer has them."""
     script.write_text(LISTED)
-    done = run_captured(script)
+    done = forks.run_captured(script)
     assert done.returncode == 0, done.stderr
     trial = create_trial(str(configured))
     assert trial.steps() == list(range(14))
@@ -383,10 +383,10 @@ train(nn.Sequential(first, nn.Tanh()), first[1].parameters(), 2)
 """
 
 
-def test_run_when_another_model_has_layers_of_the_first_then_is_captured_as_well(script, configured):
+def test_run_when_another_model_has_layers_of_the_first_then_is_captured_as_well(script, configured, forks):
     """A new head on layers that were trained before has steps of its own; what adds no parameters is no other model."""
     script.write_text(TRANSFERRED)
-    done = run_captured(script)
+    done = forks.run_captured(script)
     assert done.returncode == 0, done.stderr
     trial = create_trial(str(configured))
     assert trial.tensor("Sequential_1.weight").steps()[:5] == list(range(5))

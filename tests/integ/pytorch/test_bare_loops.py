@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.recommended import recommended_rules
 from sagemaker_debug_ext.trials import create_trial
-from support.scripts import run_captured, run_python, write_hook_file
+from support.scripts import write_hook_file
 
 LOOP = """
 import sys
@@ -40,15 +40,17 @@ print(slope.tolist(), offset.tolist(), loss.item(), torch.rand(1).item())
     [(("1", "pairs"), None), (("1", "spreads"), "loss or output"), (("300", "pairs"), "inputs")],
     ids=["sound", "targets that are broadcast", "inputs that are not scaled"],
 )
-def test_run_when_tensors_are_trained_without_a_module_then_are_captured(tmp_path, monkeypatch, arguments, cause):
+def test_run_when_tensors_are_trained_without_a_module_then_are_captured(
+    tmp_path, monkeypatch, arguments, cause, forks
+):
     """Values, gradients, data and the loss have names; the result is that of the script alone, to the bit."""
     script = tmp_path / "train.py"
     script.write_text(LOOP)
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
-    alone = run_python(script, *arguments)
+    alone = forks.run_python(script, *arguments)
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-    captured = run_captured(script, *arguments)
+    captured = forks.run_captured(script, *arguments)
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout) == (0, alone.stdout)
     assert "no training step was captured" not in captured.stderr
     trial = create_trial(str(tmp_path / "out"))
@@ -60,7 +62,9 @@ def test_run_when_tensors_are_trained_without_a_module_then_are_captured(tmp_pat
 
 
 @pytest.mark.parametrize("loss", ["torch.nn.functional.mse_loss", "torch.nn.MSELoss()"])
-def test_run_when_a_loop_without_a_module_calls_a_loss_then_the_loss_is_of_its_own_step(tmp_path, monkeypatch, loss):
+def test_run_when_a_loop_without_a_module_calls_a_loss_then_the_loss_is_of_its_own_step(
+    tmp_path, monkeypatch, loss, forks
+):
     """A loss is computed before its backward pass begins, and belongs with the inputs that it is of."""
     script = tmp_path / "train.py"
     script.write_text(
@@ -73,7 +77,7 @@ def test_run_when_a_loop_without_a_module_calls_a_loss_then_the_loss_is_of_its_o
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-    assert run_captured(script).returncode == 0
+    assert forks.run_captured(script).returncode == 0
     trial = create_trial(str(tmp_path / "out"))
     inputs, targets = trial.tensor("Script_input_0"), trial.tensor("MSELoss_input_1")
     assert trial.steps() == [0, 1, 2, 3, 4]
@@ -81,7 +85,7 @@ def test_run_when_a_loop_without_a_module_calls_a_loss_then_the_loss_is_of_its_o
     assert [(step, targets.value(step)[0, 0]) for step in targets.steps()] == [(1, 2), (2, 3), (3, 4), (4, 5)]
 
 
-def test_run_when_a_model_comes_after_a_single_pass_then_only_the_model_is_captured(tmp_path, monkeypatch):
+def test_run_when_a_model_comes_after_a_single_pass_then_only_the_model_is_captured(tmp_path, monkeypatch, forks):
     """What a script computes before it trains is no step."""
     script = tmp_path / "train.py"
     script.write_text(
@@ -93,7 +97,7 @@ def test_run_when_a_model_comes_after_a_single_pass_then_only_the_model_is_captu
     )
     write_hook_file(tmp_path / "hook.json", tmp_path / "out", ["weights", "gradients"])
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-    assert run_captured(script).returncode == 0
+    assert forks.run_captured(script).returncode == 0
     trial = create_trial(str(tmp_path / "out"))
     assert trial.steps() == [0, 1, 2, 3]
     assert trial.tensor_names(collection="weights") == ["Linear_weight"]

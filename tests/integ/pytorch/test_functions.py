@@ -21,7 +21,6 @@ from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.recommended import recommended_rules
 from sagemaker_debug_ext.trials import create_trial
-from support.scripts import run_captured, run_python
 
 
 @pytest.fixture
@@ -173,13 +172,13 @@ for epoch in range(4):
         ("self.part(self.hidden(x))", 0, []),
     ],
 )
-def test_run_when_dropout_is_not_told_the_mode_then_says_so(tmp_path, monkeypatch, dropout, num_calls, causes):
+def test_run_when_dropout_is_not_told_the_mode_then_says_so(tmp_path, monkeypatch, dropout, num_calls, causes, forks):
     """Whatever the values before and after it look like; a dropout that belongs to the model is captured itself."""
     (tmp_path / "train.py").write_text(MODES.format(dropout=dropout))
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-    done = run_captured(tmp_path / "train.py")
+    done = forks.run_captured(tmp_path / "train.py")
     assert done.returncode == 0, done.stderr
     trial = create_trial(str(tmp_path / "out"))
     calls = [name for name in trial.tensor_names() if name == "functional.dropout_active_0"]
@@ -252,15 +251,15 @@ def causes_of(trial):
         ("nn.CrossEntropyLoss()(F.dropout(model(inputs), 0.3), wanted)", (["regularisation"], [0])),
     ],
 )
-def test_run_when_loss_and_output_do_not_fit_then_says_so_at_the_first_batch(tmp_path, monkeypatch, loss, found):
+def test_run_when_loss_and_output_do_not_fit_then_says_so_at_the_first_batch(tmp_path, monkeypatch, loss, found, forks):
     """Functions and modules; training itself is as without capture, and the record knows the program."""
     (tmp_path / "train.py").write_text(PROGRAM.format(model=NET, targets=CLASSES, loss=loss))
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-    done = run_captured(tmp_path / "train.py")
+    done = forks.run_captured(tmp_path / "train.py")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == run_python(tmp_path / "train.py").stdout
+    assert done.stdout == forks.run_python(tmp_path / "train.py").stdout
     trial = create_trial(str(tmp_path / "out"))
     assert causes_of(trial) == found
     program = trial.program

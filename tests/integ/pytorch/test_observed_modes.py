@@ -15,7 +15,6 @@ from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.recommended import recommended_rules
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
-from support.scripts import run_captured
 
 LETTERS = {ModeKeys.TRAIN: "T", ModeKeys.EVAL: "e"}
 
@@ -320,13 +319,13 @@ print(sum(parameter.sum() for parameter in model.parameters()).item().hex())
     ("arguments", "fires"),
     [(("keep",), False), (("stay",), True), (("never",), True), (("forget",), True)],
 )
-def test_run_when_model_is_in_the_wrong_mode_then_is_named_directly(tmp_path, monkeypatch, arguments, fires):
+def test_run_when_model_is_in_the_wrong_mode_then_is_named_directly(tmp_path, monkeypatch, arguments, fires, forks):
     """Training in evaluation mode and evaluation in training mode, with gradients and without."""
     (tmp_path / "train.py").write_text(PROGRAM)
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-    done = run_captured(tmp_path / "train.py", *arguments)
+    done = forks.run_captured(tmp_path / "train.py", *arguments)
     assert done.returncode == 0, done.stderr
     trial = create_trial(str(tmp_path / "out"))
     issues = evaluate({"TrainEvalMixup": recommended_rules(trial)["TrainEvalMixup"]}, trial).run()

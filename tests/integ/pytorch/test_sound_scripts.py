@@ -10,7 +10,6 @@ from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.recommended import recommended_rules
 from sagemaker_debug_ext.trials import create_trial
-from support.scripts import run_captured
 
 START = """
 import gc
@@ -155,13 +154,13 @@ for number, batch in enumerate(batches):
         pytest.param(ONE_CYCLE.format(interval=20), ["learning rate too low"], id="a schedule by epoch"),
     ],
 )
-def test_run_when_a_script_is_unusual_then_only_faults_are_named(script, causes, tmp_path, monkeypatch):
+def test_run_when_a_script_is_unusual_then_only_faults_are_named(script, causes, tmp_path, monkeypatch, forks):
     """Rules about modes, resets, losses, overlap, axes, words and schedules read what `run` notes at every step."""
     (tmp_path / "train.py").write_text(START + script)
     settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
     (tmp_path / "hook.json").write_text(json.dumps(settings))
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-    done = run_captured(tmp_path / "train.py")
+    done = forks.run_captured(tmp_path / "train.py")
     assert done.returncode == 0, done.stderr
     trial = create_trial(str(tmp_path / "out"))
     names = (

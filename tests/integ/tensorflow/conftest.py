@@ -11,7 +11,15 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 pytest.importorskip("tensorflow")
 pytest.importorskip("keras")
 
+from support.forks import ScriptForks
 from support.keras_training import INPUTS, LABELS, Trainer, make_model
+
+
+@pytest.fixture(scope="session")
+def forks():
+    """Run scripts in processes that have Keras on TensorFlow already."""
+    with ScriptForks("tensorflow", "keras") as server:
+        yield server
 
 
 @pytest.fixture

@@ -121,10 +121,10 @@ print([loss.hex() for loss in losses], model.get_weights()[0].tobytes().hex(), a
 """
 
 
-def test_run_when_script_trains_on_single_batches_then_they_are_steps(script, configured):
+def test_run_when_script_trains_on_single_batches_then_they_are_steps(script, configured, forks):
     """Batches without callbacks are captured, and come out the same."""
     script.write_text(BATCHES)
-    alone, captured = run_python(script), run_captured(script)
+    alone, captured = forks.run_python(script), forks.run_captured(script)
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
     assert "no training step" not in captured.stderr
     trial = create_trial(str(configured))
@@ -156,10 +156,10 @@ print([loss.hex() for loss in losses], model.get_weights()[0].tobytes().hex())
 
 
 @pytest.mark.parametrize("text", [TAPES, TAPES.replace("@tf.function", "")], ids=["graph", "eager"])
-def test_run_when_script_has_a_loop_with_a_tape_then_its_steps_are_captured(text, script, configured):
+def test_run_when_script_has_a_loop_with_a_tape_then_its_steps_are_captured(text, script, configured, forks):
     """A loop of the script's own comes out the same to the bit."""
     script.write_text(text)
-    alone, captured = run_python(script), run_captured(script)
+    alone, captured = forks.run_python(script), forks.run_captured(script)
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
     assert "no training step" not in captured.stderr
     trial = create_trial(str(configured))
@@ -172,11 +172,13 @@ NESTED = TAPES.replace("@tf.function", "").replace("x = tf", "model = tf.keras.S
 
 
 @pytest.mark.parametrize("text", [NESTED, NESTED.replace("    return", "    model(x[:2])\n    return")])
-def test_run_when_an_eager_loop_calls_its_model_then_inputs_and_outputs_are_saved(text, script, configured, tmp_path):
+def test_run_when_an_eager_loop_calls_its_model_then_inputs_and_outputs_are_saved(
+    text, script, configured, tmp_path, forks
+):
     """Those of the whole model, and none of a call for which no tape is open."""
     write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs"])
     script.write_text(text)
-    alone, captured = run_python(script), run_captured(script)
+    alone, captured = forks.run_python(script), forks.run_captured(script)
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
     trial = create_trial(str(configured))
     assert trial.tensor_names(collection="inputs") == ["inputs"]
@@ -247,11 +249,11 @@ TOLD = {"function": "xy", "functional": "xy", "difference": "x", "method": "xy",
 """Kinds of loops of which inputs (x) and labels (y) can be told; the others call functions or loop within a graph."""
 
 
-def test_run_when_loops_are_traced_then_saves_what_their_functions_get(script, configured, tmp_path):
+def test_run_when_loops_are_traced_then_saves_what_their_functions_get(script, configured, tmp_path, forks):
     """The values of inputs and labels at each step, where they can be told without a change to the graph."""
     write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs", "losses"])
     script.write_text(TRACED)
-    alone, captured = (run(script, str(tmp_path / "data.npz")) for run in (run_python, run_captured))
+    alone, captured = (run(script, str(tmp_path / "data.npz")) for run in (forks.run_python, forks.run_captured))
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
     trial, data = create_trial(str(configured)), np.load(tmp_path / "data.npz")
     kinds = data["kinds"].tolist()
@@ -288,11 +290,13 @@ for compared in ("first", "second", "none"):
 """
 
 
-def test_run_when_an_eager_loop_calls_a_model_often_then_labels_are_those_of_its_inputs(script, configured, tmp_path):
+def test_run_when_an_eager_loop_calls_a_model_often_then_labels_are_those_of_its_inputs(
+    script, configured, tmp_path, forks
+):
     """The batch of the first loss of Keras; without one, the inputs of the last call, and no labels."""
     write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs"])
     script.write_text(CALLS)
-    assert run_captured(script).returncode == 0
+    assert forks.run_captured(script).returncode == 0
     trial = create_trial(str(configured))
     assert [trial.tensor("inputs").value(step).mean() for step in range(3)] == [1, 0, 1]
     assert trial.tensor("labels").steps() == [0, 1]
@@ -351,10 +355,10 @@ print([loss.hex() for loss in losses], float(tf.reduce_sum(model(x))).hex())
         pytest.param(("eager", "softmax", "idle"), ["wrong mode", "loss or output"], id="both, in eager code"),
     ],
 )
-def test_run_when_script_has_a_loop_with_a_fault_then_is_named(arguments, causes, script, configured):
+def test_run_when_script_has_a_loop_with_a_fault_then_is_named(arguments, causes, script, configured, forks):
     """From how it calls the model and its loss."""
     script.write_text(FAULTY_LOOP)
-    captured = run_captured(script, *arguments)
+    captured = forks.run_captured(script, *arguments)
     assert captured.returncode == 0, captured.stderr
     trial = create_trial(str(configured))
     rules = recommended_rules(trial)
@@ -382,10 +386,10 @@ model.train_on_batch(x[:8], x[:8, :3])
 """
 
 
-def test_run_when_a_model_opens_tapes_in_its_own_step_then_each_step_counts_once(script, configured):
+def test_run_when_a_model_opens_tapes_in_its_own_step_then_each_step_counts_once(script, configured, forks):
     """Tapes inside `fit` and `train_on_batch` are no loops of the script."""
     script.write_text(OWN_STEP)
-    captured = run_captured(script)
+    captured = forks.run_captured(script)
     assert captured.returncode == 0, captured.stderr
     assert create_trial(str(configured)).steps(smd.modes.TRAIN) == [0, 1, 2, 3]
 
@@ -426,10 +430,10 @@ else:
     [(("fit",), True), (("fit", "column"), False), (("loop", "function"), True), (("loop", "unknown"), False)],
     ids=["own step", "own step with a column", "loop", "targets of unknown axes"],
 )
-def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script, configured):
+def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script, configured, forks):
     """Targets of shape (N,) minus answers of shape (N, 1) are N × N numbers, which a loss of its own averages."""
     script.write_text(SPREAD)
-    captured = run_captured(script, *arguments)
+    captured = forks.run_captured(script, *arguments)
     assert captured.returncode == 0, captured.stderr
     trial = create_trial(str(configured))
     chosen = {"LossInputMismatch": recommended_rules(trial)["LossInputMismatch"]}
@@ -453,9 +457,9 @@ print(float(weight))
         (BATCHES.replace("train_on_batch", "test_on_batch"), "only evaluations were seen"),
     ],
 )
-def test_run_when_no_training_step_was_seen_then_says_so_at_exit(text, told, script, configured):
+def test_run_when_no_training_step_was_seen_then_says_so_at_exit(text, told, script, configured, forks):
     """A trial that is missing, or has evaluations only, is no surprise."""
     script.write_text(text)
-    captured = run_captured(script)
+    captured = forks.run_captured(script)
     assert captured.returncode == 0
     assert f"no training step was captured: {told}. " in captured.stderr
