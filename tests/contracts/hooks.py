@@ -7,8 +7,6 @@ import json
 import logging
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -31,7 +29,6 @@ REDUCTIONS = {
     "values": None,
     "reductions": ReductionConfig(reductions=["mean", "std", "prod"], norms=["l2"], save_shape=True),
 }
-TESTS = Path(__file__).parents[1]
 
 
 class GatedBackend(LocalBackend):
@@ -183,25 +180,24 @@ class HookContract:
         for step in trial.steps():
             assert set(trial.tensor_names(step=step)) >= names
 
-    def run_script(self, folder, body, **options):
-        """Run a script that has made `hook` and attached it to `training`; return its report."""
-        setup = f"""
-        import os, signal
-        from support.hooks import at_step
-        from {self.trainer.__module__} import {self.trainer.__name__} as Trainer
-        hook = Trainer.hook_class({str(folder)!r}, save_config={{"save_interval": 1}}, **{dict(options)!r})
-        training = Trainer()
-        training.attach(hook)
-        """
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])}
-        return subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", textwrap.dedent(setup) + textwrap.dedent(body)],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-            timeout=200,
-        )
+    @pytest.fixture
+    def run_script(self, forks, tmp_path):
+        """Return a function that runs a script which has made `hook` and attached it to `training`."""
+
+        def run(body, **options):
+            setup = f"""
+            import os, signal
+            from support.hooks import at_step
+            from {self.trainer.__module__} import {self.trainer.__name__} as Trainer
+            hook = Trainer.hook_class({str(tmp_path / "out")!r}, save_config={{"save_interval": 1}}, **{options!r})
+            training = Trainer()
+            training.attach(hook)
+            """
+            script = tmp_path / "script.py"
+            script.write_text(textwrap.dedent(setup) + textwrap.dedent(body))
+            return forks.run_python(script)
+
+        return run
 
     # --- training is the same -----------------------------------------------------------------------------------------
 
@@ -644,10 +640,11 @@ class HookContract:
         assert list(trial.follow()) == list(range(7))
         self.assert_whole(trial)
 
-    def test_process_when_sigterm_ends_it_then_complete_steps_are_written_and_trial_has_ended(self, tmp_path):
+    def test_process_when_sigterm_ends_it_then_complete_steps_are_written_and_trial_has_ended(
+        self, run_script, tmp_path
+    ):
         """A process that SIGTERM ends leaves all steps that are complete, and ends as it would without hook."""
-        report = self.run_script(
-            tmp_path / "out",
+        report = run_script(
             """
             training.train(9, after_step=at_step(4, lambda: os.kill(os.getpid(), signal.SIGTERM)))
             print("went on")
@@ -682,28 +679,28 @@ class HookContract:
         assert trial.steps() == list(range(6))
         assert training.result() == self.trainer().train(6).result()
 
-    def test_process_when_it_ends_without_close_then_trial_has_ended_with_its_last_step(self, tmp_path):
+    def test_process_when_it_ends_without_close_then_trial_has_ended_with_its_last_step(self, run_script, tmp_path):
         """The end of the interpreter closes a hook that the script has left open."""
-        report = self.run_script(tmp_path / "out", "training.train(3)", **self.arrays)
+        report = run_script("training.train(3)", **self.arrays)
         assert report.returncode == 0, report.stderr
         trial = create_trial(str(tmp_path / "out"))
         assert trial.loaded_all_steps
         assert trial.steps() == [0, 1, 2]
         self.assert_whole(trial)
 
-    def test_process_when_it_ends_with_an_exception_then_recording_is_written(self, tmp_path):
+    def test_process_when_it_ends_with_an_exception_then_recording_is_written(self, run_script, tmp_path):
         """An exception that ends the script makes the flight recorder write the last steps."""
         body = "training.train(4)\nraise LookupError('no more data')"
-        report = self.run_script(tmp_path / "out", body, flight_recorder=2, **self.arrays)
+        report = run_script(body, flight_recorder=2, **self.arrays)
         assert report.returncode == 1
         assert "LookupError: no more data" in report.stderr
         assert create_trial(str(tmp_path / "out")).steps() == [2, 3]
 
-    def test_folder_when_its_process_was_killed_then_the_next_one_counts_on(self, make_hook, open_trial, tmp_path):
+    def test_folder_when_its_process_was_killed_then_the_next_one_counts_on(
+        self, run_script, make_hook, open_trial, tmp_path
+    ):
         """A hook goes on where a process that was killed has stopped; steps that were written stay."""
-        report = self.run_script(
-            tmp_path / "out", "training.train(4)\nhook.export_collections()\nos._exit(9)", **self.arrays
-        )
+        report = run_script("training.train(4)\nhook.export_collections()\nos._exit(9)", **self.arrays)
         assert report.returncode == 9, report.stderr
         left = create_trial(str(tmp_path / "out"))
         num_steps = len(left.steps())

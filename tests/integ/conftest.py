@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sagemaker_debug_ext.hooks import registry
+from support.forks import ScriptForks
 from support.hooks import closing_hooks
 
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # early releases of Python 3.10 lack it
@@ -88,6 +89,13 @@ def _steady(monkeypatch):
 def hook_class(trainer):
     """Return the hook of the framework whose training the folder has."""
     return trainer.hook_class
+
+
+@pytest.fixture(scope="session")
+def forks():
+    """Run scripts in processes of their own; where a framework takes long to import, its folder has one for this."""
+    with ScriptForks() as server:
+        yield server
 
 
 @pytest.fixture

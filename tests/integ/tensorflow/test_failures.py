@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -142,11 +139,8 @@ model.fit(np.ones((32, 2), "float32"), np.ones(32), batch_size=4, verbose=0, cal
 """
 
 
-def test_steps_when_sigterm_comes_inside_a_step_then_complete_ones_are_written(tmp_path):
+def test_steps_when_sigterm_comes_inside_a_step_then_complete_ones_are_written(tmp_path, forks):
     """SIGTERM in the middle of a step leaves all the steps that had ended."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    report = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "out")], env=environment, check=False, timeout=200
-    )
-    assert report.returncode == -signal.SIGTERM
+    (tmp_path / "train.py").write_text(KILLED)
+    assert forks.run_python(tmp_path / "train.py", tmp_path / "out").returncode == -signal.SIGTERM
     assert create_trial(str(tmp_path / "out")).steps(smd.modes.TRAIN) == [0, 1]

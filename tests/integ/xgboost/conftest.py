@@ -9,6 +9,14 @@ import pytest
 pytest.importorskip("xgboost")
 
 from support import xgboost_training
+from support.forks import ScriptForks
+
+
+@pytest.fixture(scope="session")
+def forks():
+    """Run scripts in processes that have XGBoost already."""
+    with ScriptForks("xgboost") as server:
+        yield server
 
 
 @pytest.fixture

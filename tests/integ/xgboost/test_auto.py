@@ -70,10 +70,10 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
     assert "trees/Node" in trial.tensor_names()
 
 
-def test_run_when_it_is_an_estimator_then_is_captured(script, configured):
+def test_run_when_it_is_an_estimator_then_is_captured(script, configured, forks):
     """scikit-learn's estimators train by the same function."""
-    captured = run_captured(script, "--sklearn")
-    assert (captured.returncode, captured.stdout) == (7, run_python(script, "--sklearn").stdout)
+    captured = forks.run_captured(script, "--sklearn")
+    assert (captured.returncode, captured.stdout) == (7, forks.run_python(script, "--sklearn").stdout)
     trial = create_trial(str(configured))
     assert trial.steps() == [0, 1, 2, 3]
     assert "validation_0-logloss" in trial.tensor_names()
@@ -82,19 +82,19 @@ def test_run_when_it_is_an_estimator_then_is_captured(script, configured):
 @pytest.mark.parametrize(
     ("argument", "found"), [("--once", "only 'train', which is trained on"), ("--blind", "nothing")]
 )
-def test_run_when_there_are_no_validation_data_then_it_tells_what_to_do(script, configured, argument, found):
+def test_run_when_there_are_no_validation_data_then_it_tells_what_to_do(script, configured, argument, found, forks):
     """And what there was; all else is captured."""
-    captured = run_captured(script, argument)
+    captured = forks.run_captured(script, argument)
     assert captured.returncode == 7
     told = f"stays empty: evals of the training has {found}; add data that is not, as (data, 'validation')"
     assert [f"collection '{name}' {told}" in captured.stderr for name in ("predictions", "labels")] == [True, True]
     assert create_trial(str(configured)).tensor_names(collection="average_shap")
 
 
-def test_run_when_it_cross_validates_then_metrics_are_captured(script, configured):
+def test_run_when_it_cross_validates_then_metrics_are_captured(script, configured, forks):
     """What is of one model is left out, with a word."""
-    captured = run_captured(script, "--cv")
-    assert (captured.returncode, captured.stdout) == (7, run_python(script, "--cv").stdout)
+    captured = forks.run_captured(script, "--cv")
+    assert (captured.returncode, captured.stdout) == (7, forks.run_python(script, "--cv").stdout)
     assert "xgboost.cv trains several" in captured.stderr
     names = create_trial(str(configured)).tensor_names()
     assert [name for name in names if "/" not in name] == [
@@ -102,19 +102,19 @@ def test_run_when_it_cross_validates_then_metrics_are_captured(script, configure
     ]  # fmt: skip
 
 
-def test_run_when_script_fails_then_so_does_the_command(script, configured):
+def test_run_when_script_fails_then_so_does_the_command(script, configured, forks):
     """The error is the script's own, and what was saved until then is there."""
-    captured = run_captured(script, "--fail")
+    captured = forks.run_captured(script, "--fail")
     assert captured.returncode == 1
     assert "ValueError: the script's own" in captured.stderr
     assert create_trial(str(configured)).steps() == [0, 1, 2, 3]
 
 
-def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path):
+def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path, forks):
     """Nothing is captured where nobody asked for it."""
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
-    captured = run_captured(script)
-    assert (captured.returncode, captured.stdout) == (7, run_python(script).stdout)
+    captured = forks.run_captured(script)
+    assert (captured.returncode, captured.stdout) == (7, forks.run_python(script).stdout)
 
 
 def test_import_when_script_has_a_hook_of_its_own_then_that_one_captures(script, configured, tmp_path):
