@@ -27,7 +27,7 @@ BRINGS = {"vanishing_gradient": ["gradients"], "weight_update_ratio": ["weights"
           "dead_relu": ["relu_output"]}  # fmt: skip
 VERSION = tuple(int(part) for part in version("sagemaker").split(".")[:2])
 MANY = settings(
-    max_examples=1000,
+    max_examples=400,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -39,7 +39,7 @@ def plain(request, arguments):
     )
 
 
-@many(1000)
+@many(400)
 @given(spec=specs(), as_typed=st.booleans(), api=st.sampled_from([ours, core]))
 def test_generated_settings_give_the_same_members_as_boto3(spec, as_typed, api, make, validate):
     """With our objects or the SDK's, however they are spelt; and botocore takes them."""
