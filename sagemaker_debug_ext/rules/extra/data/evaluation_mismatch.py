@@ -68,6 +68,8 @@ CATCHES_UP: Final = 0.7
 """Fraction of the previous round's loss below which an evaluation loss falls fast, as averages may have lagged."""
 STALE: Final = 0.01
 """Relative change of an evaluation loss that is required while the training loss falls."""
+SAME: Final = 1e-4
+"""The same while averages of batch normalisations have not followed."""
 LEARNT: Final = 0.5
 """Fraction of the first training loss from which on evaluation must have reacted to its fall."""
 MIN_ROUNDS: Final = 3
@@ -130,7 +132,8 @@ class EvaluationMismatch(BuiltinRule):
 
     From the third round of evaluation on, the rule also fires if the evaluated model is stale: a copy or an average
     that is not updated. Each loss of each round so far is then within 1 % of its value in the first round, in the same
-    position, while the training loss has fallen by half.
+    position, while the training loss has fallen by half. While averages of batch normalisations have not followed,
+    which keep the losses of a good model in place as well, they must be the same to a ten thousandth.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -301,7 +304,8 @@ class EvaluationMismatch(BuiltinRule):
 
     def _is_as_at_first(self, loss: str) -> bool:
         pairs = list(zip(self._evaluation[loss], self._first_rounds.get(loss, []), strict=False))
-        return bool(pairs) and all(abs(value - before) <= STALE * abs(before) for value, before in pairs)
+        close = SAME if self._averages.lag else STALE
+        return bool(pairs) and all(abs(value - before) <= close * abs(before) for value, before in pairs)
 
     def _not_followed(self, view: StepView, loss: str) -> Issue:
         value = self._evaluation[loss][-1]

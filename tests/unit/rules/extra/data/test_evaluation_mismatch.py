@@ -7,6 +7,8 @@ import pytest
 
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.factory.creation import create_rule
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import EVAL, PREDICT, TRAIN, fired_at, first_cause, loss_tensors, steps_of
 
 
@@ -225,6 +227,20 @@ def test_evaluation_has_to_follow_training(run_rule, evaluated, training, fires)
         steps[EVAL, number] = {"loss": 1.0 if not number else evaluated}
     issues = run_rule("EvaluationMismatch", steps)
     assert first_cause(issues) == ("wrong mode" if fires else None)
+
+
+@pytest.mark.parametrize(("share", "evaluated", "fires"), [(0.01, 1.001, False), (0.01, 1.0, True), (0.2, 1.001, True)])
+def test_evaluation_may_wait_for_averages_of_normalisations(run_rule, monkeypatch, share, evaluated, fires):
+    """While they have not followed, the loss of a good model stays in place as well, but is not quite the same."""
+    record = ProgramRecord(
+        framework="PyTorch", layers=(LayerRecord(name="norm", type="BatchNorm1d", moving_share=share),)
+    )
+    monkeypatch.setattr(Trial, "program", record)
+    steps = {}
+    for number in range(6):
+        steps |= {(TRAIN, 12 * number + offset): {"loss": 1.0 if number < 2 else 0.4} for offset in range(12)}
+        steps[EVAL, number] = {"loss": 1.0 if not number else evaluated}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
 
 
 def test_evaluation_that_was_better_before_does_not_count_as_unchanged(run_rule):
