@@ -24,6 +24,10 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 OF_CONSTANT: Final = 1 / 3
 """Fraction of the loss of a constant answer up to which a gap is negligible."""
+BY_HEART: Final = 0.02
+"""Fraction of the loss of a constant answer below which training has nothing left to learn."""
+LITTLE: Final = 0.8
+"""Fraction of the loss of a constant answer above which a model knows little of new data."""
 
 
 def loss_gap(losses: Losses) -> float:
@@ -57,7 +61,9 @@ class Overfit(BuiltinRule):
     none of the latest `patience` comparisons gave a new best validation loss. Only whole rounds are compared then, once
     training goes on or the job has ended, because parts of them have other samples. Because both losses of a good model
     are tiny, the gap must be more than a tenth of the largest validation loss, and more than a third of the loss of a
-    constant answer where the targets are classes.
+    constant answer where the targets are classes. At the end of the job, a gap fires although the validation loss still
+    falls if what was learnt is by heart: the training loss of classes is below 2 % of the loss of a constant answer, so
+    that little is left to learn from, and that of validation above 80 % of it.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -89,6 +95,8 @@ class Overfit(BuiltinRule):
         self._exceeded: dict[str, int] = collections.Counter()
         self._best: dict[str, float] = {}
         self._negligible: dict[str, float] = {}
+        self._of_constant: dict[str, float] = {}
+        self._by_heart: dict[str, float] = {}
         self._num_worse: dict[str, int] = collections.Counter()
         self._averages = MovingAverages()
 
@@ -120,7 +128,7 @@ class Overfit(BuiltinRule):
         return [] if last is None else self._evaluate(last, self._rounds.take_latest()) or []
 
     def _evaluate(self, view: StepView, compared: Mapping[str, Losses]) -> list[Issue] | None:
-        names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
+        names = [name for name, pair in compared.items() if self._exceeds_long_enough(view, name, pair)]
         if not names:
             return [] if compared else None
         if self._has_eval_steps and view.program.is_weighted:
@@ -140,13 +148,14 @@ class Overfit(BuiltinRule):
         for loss in observed_losses(view) if view.mode is ModeKeys.EVAL else ():
             if loss.num_classes is not None or loss.is_binary:
                 classes = loss.targets if loss.num_classes is None else loss.classes
-                self._neglect(loss.name, OF_CONSTANT * label_entropy(classes))
+                self._of_constant[loss.name] = label_entropy(classes)
+                self._neglect(loss.name, OF_CONSTANT * self._of_constant[loss.name])
 
     def _neglect(self, name: str, gap: float) -> None:
         """Raise the gap of a loss that is negligible."""
         self._negligible[name] = max(self._negligible.get(name, 0.0), gap)
 
-    def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
+    def _exceeds_long_enough(self, view: StepView, name: str, losses: Losses) -> bool:
         exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]
         self._exceeded[name] = self._exceeded[name] + 1 if exceeds else 0
         is_best = losses.validation < self._best.get(name, math.inf)
@@ -159,4 +168,12 @@ class Overfit(BuiltinRule):
         if self._exceeded[name] < patience or not self.parameters["unless_falling"]:
             return self._exceeded[name] >= patience
         is_tiny = losses.validation - losses.training <= self._negligible.get(name, 0.0)
-        return self._num_worse[name] >= patience and not is_tiny
+        has_learnt_by_heart = self._has_learnt_by_heart(name, losses) and is_final(view, name)
+        return (self._num_worse[name] >= patience or has_learnt_by_heart) and not is_tiny
+
+    def _has_learnt_by_heart(self, name: str, losses: Losses) -> bool:
+        """Return whether training has nothing left to learn, and a round since has shown little of it on new data."""
+        of_constant = self._of_constant.get(name, math.inf)
+        if losses.training < BY_HEART * of_constant and losses.validation > LITTLE * of_constant:
+            self._by_heart[name] = losses.training
+        return self._by_heart.get(name) == losses.training

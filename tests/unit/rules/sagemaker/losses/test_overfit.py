@@ -205,6 +205,26 @@ def test_a_gap_of_losses_that_are_tiny_for_classes_is_negligible(run_rule, last,
     assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
 
 
+@pytest.mark.parametrize(
+    ("training", "validation", "more", "fires"),
+    [(0.02, 0.9, [], True), (0.03, 0.9, [], False), (0.02, 0.85, [], False), (0.02, 0.9, [0.5], True)],
+)
+def test_what_is_learnt_by_heart_is_overfitting_at_the_end(run_rule, training, validation, more, fires):
+    """With `unless_falling`, where little is left to learn from, and little known of new data: log 3 is 1.0986.
+
+    A script may evaluate other data when it has trained, without the loss that Keras saves for a whole round.
+    """
+    scores, labels = np.random.default_rng(0).normal(size=(21, 3)), np.arange(21) % 3
+    steps = {}
+    for step, losses in enumerate([(1.0, 1.2), (0.1, 1.0), (training, validation)]):
+        steps[TRAIN, step] = loss_tensors(scores, labels, losses[0])
+        steps[EVAL, 2 * step] = loss_tensors(scores, labels, losses[1])
+        steps[EVAL, 2 * step + 1] = {**loss_tensors(scores, labels, losses[1]), "val_loss": losses[1]}
+    steps |= {(EVAL, 6 + step): loss_tensors(scores, labels, loss) for step, loss in enumerate(more)}
+    issues = run_rule("Overfit", steps, ratio_threshold=2, patience=1, unless_falling=True)
+    assert [issue.step for issue in issues] == [len(steps) - 1] * fires
+
+
 @pytest.mark.parametrize(("reported", "fires"), [(1.0, False), (1.5, True)])
 def test_sums_over_batches_of_evaluation_are_compared_as_means(run_rule, reported, fires):
     """Scripts often add up the sums of batches in evaluation; a number that is no such sum is compared as it is."""
