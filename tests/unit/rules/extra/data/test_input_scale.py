@@ -80,6 +80,16 @@ def test_inputs_that_are_mostly_zero_are_not_small(run_rule):
     assert run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3)) == []
 
 
+@pytest.mark.parametrize(("num_features", "size", "fires"), [(8, 0.003, True), (8, 0.004, False), (7, 0.003, False)])
+def test_tables_of_tiny_numbers_fire_although_a_few_are_not(run_rule, num_features, size, fires):
+    """The usual sample counts: of probabilities over many orders of magnitude, a few are large."""
+    inputs = np.full((9, num_features), size)
+    inputs[:4, 0] = 0.01
+    issues = run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3))
+    assert fired_at(issues) == ([2] if fires else [])
+    assert all("median norm of samples" in issue.message for issue in issues)
+
+
 @pytest.mark.parametrize(("factor", "fires"), [(1 / 255, True), (1.0, False)])
 def test_images_that_a_model_scales_once_more_fire(run_rule, factor, fires):
     """What a Rescaling layer of Keras gives to the first layer is as good as an input."""
