@@ -2086,7 +2086,6 @@ BLIND_TWENTIETH: Final = [
         ("labels", "loss or output", "not finite"),
     ),
     Pair("keras_eye_grades", "own program, after StackOverflow 65762961", "keras", ("class imbalance",)),
-    Pair("torch_far_clusters", "own program, after a StackOverflow question kept at newbe.dev", "pytorch", ("inputs",)),
     Pair("torch_layer_list", "own program, after GitHub pytorch/pytorch#666", "pytorch", ("parameters not trained",)),
     Pair("torch_sorted_pictures", "own program, after GitHub pytorch/vision#7818", "pytorch", ("sampling",)),
     Pair("torch_news_text", "own program, after GitHub illiterate/BertClassifier#2", "pytorch", ("loss or output",)),
@@ -2099,7 +2098,6 @@ BLIND_TWENTIETH: Final = [
         "pytorch",
         ("loss or output", "dead units"),
     ),
-    Pair("torch_speech_mask", "own program, after GitHub vitrioil/Speech-Separation#4", "pytorch", ("axes",)),
     Pair("torch_normalize_layer", "own program, after GitHub locuslab/smoothing#12", "pytorch", ("evaluation data",)),
     Pair(
         "torch_molecule_vae",
