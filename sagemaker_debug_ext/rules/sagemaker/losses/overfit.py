@@ -168,7 +168,8 @@ class Overfit(BuiltinRule):
         if self._exceeded[name] < patience or not self.parameters["unless_falling"]:
             return self._exceeded[name] >= patience
         is_tiny = losses.validation - losses.training <= self._negligible.get(name, 0.0)
-        has_learnt_by_heart = self._has_learnt_by_heart(name, losses) and is_final(view, name)
+        is_end = view.mode is ModeKeys.EVAL and is_final(view, name)  # else training goes on after the round
+        has_learnt_by_heart = self._has_learnt_by_heart(name, losses) and is_end
         return (self._num_worse[name] >= patience or has_learnt_by_heart) and not is_tiny
 
     def _has_learnt_by_heart(self, name: str, losses: Losses) -> bool:

@@ -229,7 +229,9 @@ def test_evaluation_has_to_follow_training(run_rule, evaluated, training, fires)
     assert first_cause(issues) == ("wrong mode" if fires else None)
 
 
-@pytest.mark.parametrize(("share", "evaluated", "fires"), [(0.01, 1.001, False), (0.01, 1.0, True), (0.2, 1.001, True)])
+@pytest.mark.parametrize(
+    ("share", "evaluated", "fires"), [(0.01, 1.0002, False), (0.01, 1.00005, True), (0.2, 1.0002, True)]
+)
 def test_evaluation_may_wait_for_averages_of_normalisations(run_rule, monkeypatch, share, evaluated, fires):
     """While they have not followed, the loss of a good model stays in place as well, but is not quite the same."""
     record = ProgramRecord(

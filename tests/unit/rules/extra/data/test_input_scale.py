@@ -107,7 +107,7 @@ def test_images_that_a_model_scales_once_more_fire(run_rule, factor, fires):
 def test_targets_of_a_regression_must_be_scaled(run_rule):
     """Targets of a regression fire when they are too large, and may be as small as they are."""
     for scale, fires in ((90.0, True), (70.0, False), (1e-9, False)):
-        values = [np.full((4, 1), scale)] * 3
+        values = [np.full((4, 9), scale)] * 3
         assert bool(run_rule("InputScale", steps_with("MSELoss_input_1", values))) == fires
 
 
@@ -169,6 +169,14 @@ def normalised_steps(inputs, **further):
     tensors = {"Net_input_0": inputs, "first_input_0": inputs, "Net_first.weight": weight}
     tensors |= {"first_output_0": inputs @ weight.T, "norm_input_0": inputs @ weight.T}
     return steps_of([{**tensors, **further}] * 3)
+
+
+def test_a_batch_normalisation_does_not_make_up_for_a_tiny_table(run_rule, monkeypatch):
+    """Not either where a few of its numbers are not tiny."""
+    monkeypatch.setattr(Trial, "program", BATCH_NORM)
+    inputs = np.random.default_rng(0).normal(size=(9, 8)) * 0.001
+    inputs[0, 0] = 0.01
+    assert fired_at(run_rule("InputScale", normalised_steps(inputs))) == [2]
 
 
 @pytest.mark.parametrize(

@@ -206,17 +206,23 @@ def test_a_gap_of_losses_that_are_tiny_for_classes_is_negligible(run_rule, last,
 
 
 @pytest.mark.parametrize(
-    ("training", "validation", "more", "fires"),
-    [(0.02, 0.9, [], True), (0.03, 0.9, [], False), (0.02, 0.85, [], False), (0.02, 0.9, [0.5], True)],
+    ("before", "training", "validation", "more", "fires"),
+    [
+        (1.0, 0.02, 0.9, [], True),
+        (1.0, 0.03, 0.9, [], False),
+        (1.0, 0.02, 0.85, [], False),
+        (0.02, 0.01, 0.85, [], False),
+        (1.0, 0.02, 0.9, [0.5], True),
+    ],
 )
-def test_what_is_learnt_by_heart_is_overfitting_at_the_end(run_rule, training, validation, more, fires):
+def test_what_is_learnt_by_heart_is_overfitting_at_the_end(run_rule, before, training, validation, more, fires):
     """With `unless_falling`, where little is left to learn from, and little known of new data: log 3 is 1.0986.
 
     A script may evaluate other data when it has trained, without the loss that Keras saves for a whole round.
     """
     scores, labels = np.random.default_rng(0).normal(size=(21, 3)), np.arange(21) % 3
     steps = {}
-    for step, losses in enumerate([(1.0, 1.2), (0.1, 1.0), (training, validation)]):
+    for step, losses in enumerate([(1.0, 1.2), (before, 1.0), (training, validation)]):
         steps[TRAIN, step] = loss_tensors(scores, labels, losses[0])
         steps[EVAL, 2 * step] = loss_tensors(scores, labels, losses[1])
         steps[EVAL, 2 * step + 1] = {**loss_tensors(scores, labels, losses[1]), "val_loss": losses[1]}
