@@ -11,9 +11,10 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.inference.class_labels import has_one_for_each_sample
-from sagemaker_debug_ext.rules.inference.losses import observed_losses
+from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -45,6 +46,12 @@ def weights_of(program: ProgramRecord, name: str) -> dict[int, float]:
         return dict(enumerate(weights))
     of_yes = of_yes[0] if isinstance(of_yes, list) and len(of_yes) == 1 else of_yes
     return {0: 1.0, 1: of_yes} if isinstance(of_yes, float) else {}
+
+
+def weighs_classes(view: StepView, loss: LossObservation) -> bool:
+    """Return whether the program record has weights of classes for a loss, or of samples for the model."""
+    name = naming_scheme_of(view.trial).loss_of(loss.answers_name)
+    return view.program.is_weighted or len(set(weights_of(view.program, name).values())) > 1
 
 
 class ClassWeights:

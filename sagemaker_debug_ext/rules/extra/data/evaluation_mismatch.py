@@ -275,7 +275,7 @@ class EvaluationMismatch(BuiltinRule):
             self._first_rounds = {name: list(values) for name, values in self._evaluation.items()}
             self._training_at_first = {name: self._latest(name) for name in self._evaluation}
             return None
-        self._have_changed |= {name for name in self._evaluation if not self._is_as_at_first(name)}
+        self._have_changed |= {name for name in self._evaluation if not self._is_as_at_first(name, STALE)}
         stale = [name for name in self._evaluation if self._num_rounds >= MIN_ROUNDS and self._is_stale(name)]
         stale = [name for name in stale if name in view.tensor_names]
         return [self._not_followed(view, stale[0])] if stale else None
@@ -300,11 +300,11 @@ class EvaluationMismatch(BuiltinRule):
     def _is_stale(self, loss: str) -> bool:
         """Return whether an evaluation loss is as in the first round, while the training loss has fallen."""
         has_learnt = 0 <= self._latest(loss) < LEARNT * self._training_at_first.get(loss, 0)
-        return has_learnt and loss not in self._have_changed
-
-    def _is_as_at_first(self, loss: str) -> bool:
-        pairs = list(zip(self._evaluation[loss], self._first_rounds.get(loss, []), strict=False))
         close = SAME if self._averages.lag else STALE
+        return has_learnt and loss not in self._have_changed and self._is_as_at_first(loss, close)
+
+    def _is_as_at_first(self, loss: str, close: float) -> bool:
+        pairs = list(zip(self._evaluation[loss], self._first_rounds.get(loss, []), strict=False))
         return bool(pairs) and all(abs(value - before) <= close * abs(before) for value, before in pairs)
 
     def _not_followed(self, view: StepView, loss: str) -> Issue:
@@ -427,7 +427,7 @@ class EvaluationMismatch(BuiltinRule):
             was_evaluated = True
             ratio = evaluation / training
             is_off = ratio > limit and evaluation - training > MATTERS * self._first[name]
-            if is_off and self._is_stale(name) and self._is_as_at_first(name):
+            if is_off and self._is_stale(name):
                 if len(self._evaluation[name]) < len(self._first_rounds[name]):
                     continue  # one loss may be the same by chance
                 return [self._not_followed(view, name)]

@@ -36,8 +36,8 @@ VERY_FAR: Final = 50
 """Number of standard deviations from 0 beyond which it matters for pictures at any scale."""
 MOST: Final = 0.5
 """Fraction of its elements in which two samples differ by more than their size if features are not far from 0."""
-FAINT: Final = 0.01
-"""Median norm of the samples of a table below which the first layer hardly tells them apart, whatever a few hold."""
+FAINT: Final = 2.5
+"""Ratio to the smallest scale: samples of a table with smaller norms are hardly told apart, whatever a few hold."""
 FEWEST_FEATURES: Final = 8
 """Number of features from which on a few large ones may hide that the others are tiny."""
 ROUNDING: Final = 1e-9
@@ -68,10 +68,14 @@ def largest_magnitude(inputs: Array) -> float | None:
 
 
 def median_norm(inputs: Array) -> float | None:
-    """Return the median of the Euclidean norms of the samples of a table; None for other inputs, and few features."""
+    """Return the median of the Euclidean norms of the samples of a table that are not all zero.
+
+    None for other inputs, and few features.
+    """
     if not holds_quantities(inputs) or inputs.ndim != 2 or not len(inputs) or inputs.shape[1] < FEWEST_FEATURES:
         return None
-    found = float(np.median(np.linalg.norm(to_float64(inputs), axis=1)))
+    norms = np.linalg.norm(to_float64(inputs), axis=1)
+    found = float(np.median(norms[norms != 0])) if norms.any() else math.nan
     return found if math.isfinite(found) else None
 
 
@@ -156,13 +160,13 @@ class InputScale(TensorRule):
     steps; EvaluationMismatch is about those of evaluation. The rule fires if their root mean square is above
     `max_scale`, or their largest magnitude is below `min_scale`, at `patience` consecutive saved steps. In tables of
     eight features or more, a few numbers may be large and the usual sample tiny: the rule also fires if the median norm
-    of samples is below 0.01. It also fires if half of the features are more than five standard deviations from 0 at a
-    root mean square above a quarter of `max_scale`, or half of the channels of pictures more than fifty at any: such
-    features are alike for all samples until they are centred. Inputs are skipped if layers were saved and none with a
-    weight matrix takes them unchanged: the model then scales them itself, for example by a normalisation. Large inputs,
-    and those far from 0, are skipped as well if a batch normalisation follows each layer that gets them, and features
-    have similar scales. The outputs of a Rescaling layer of Keras are checked as well, because images that are scaled
-    already may be scaled once more.
+    of samples that are not all zero is below 2.5 times `min_scale`. It also fires if half of the features are more than
+    five standard deviations from 0 at a root mean square above a quarter of `max_scale`, or half of the channels of
+    pictures more than fifty at any: such features are alike for all samples until they are centred. Inputs are skipped
+    if layers were saved and none with a weight matrix takes them unchanged: the model then scales them itself, for
+    example by a normalisation. Large inputs, and those far from 0, are skipped as well if a batch normalisation follows
+    each layer that gets them, and features have similar scales. The outputs of a Rescaling layer of Keras are checked
+    as well, because images that are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -222,8 +226,8 @@ class InputScale(TensorRule):
         low: float = 0.0 if is_target else self.parameters["min_scale"]
         largest = view.statistic(name, largest_magnitude) if scale < low else None
         is_small = largest is not None and largest < low
-        norm = view.statistic(name, median_norm) if low and scale < FAINT and not is_small else None
-        faint = norm if norm is not None and norm < FAINT else None
+        norm = view.statistic(name, median_norm) if scale < FAINT * low and not is_small else None
+        faint = norm if norm is not None and norm < FAINT * low else None
         offset = None if is_target or scale > high else self._offset(view, name, scale)
         is_off = offset is not None and offset > (FAR if scale > LARGE * high else VERY_FAR)
         is_beyond = scale > high or is_small or faint is not None or is_off
@@ -235,7 +239,7 @@ class InputScale(TensorRule):
         length = self._streaks.observe(name, is_beyond)
         value, limit, kind = (largest, low, "largest magnitude") if is_small else (scale, high, "root mean square")
         if faint is not None:
-            value, limit, kind = faint, FAINT, "median norm of samples"
+            value, limit, kind = faint, FAINT * low, "median norm of samples"
         text = f"the {kind} of {OF_TARGETS if is_target else 'the first'} is {value:.4g}, beyond the limit of {limit:g}"
         if is_off:
             text = f"features of the first lie {offset:.3g} standard deviations from 0, at a {kind} of {value:.4g}"

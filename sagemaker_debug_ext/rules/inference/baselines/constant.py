@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.class_weights import weights_of
+from sagemaker_debug_ext.rules.inference.class_weights import weighs_classes
 from sagemaker_debug_ext.rules.inference.losses import (
     LossObservation,
     class_shares,
@@ -19,7 +19,6 @@ from sagemaker_debug_ext.rules.inference.losses import (
 )
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 
 FEWEST_TARGETS: Final = 200
 """Minimum number of targets for the error of a constant prediction."""
@@ -89,7 +88,7 @@ class BaselineComparison:
         Weights of classes shift the predictions, so that their cross entropy is no measure of success. Where targets
         are indices of classes, nothing is compared then.
         """
-        if loss.num_classes is not None and self._weighs_classes(view, loss):
+        if loss.num_classes is not None and weighs_classes(view, loss):
             return None
         is_weighed_here = is_weighed(loss) or (loss.is_binary and view.program.is_weighted)
         if loss.name not in self._weighed and is_weighed_here:
@@ -97,11 +96,6 @@ class BaselineComparison:
             self._answered.pop(loss.name, None)
             self._num_targets.pop(loss.name, None)
         return loss.residual_variance if loss.name in self._weighed else error_of(loss)
-
-    def _weighs_classes(self, view: StepView, loss: LossObservation) -> bool:
-        """Return whether the program record has weights of classes for a loss, or of samples for the model."""
-        name = naming_scheme_of(view.trial).loss_of(loss.answers_name)
-        return view.program.is_weighted or len(set(weights_of(view.program, name).values())) > 1
 
     def _keep(self, name: str, latest: _Answered) -> None:
         kept = self._answered.setdefault(name, collections.deque())

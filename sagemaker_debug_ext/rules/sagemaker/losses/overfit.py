@@ -7,14 +7,23 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
+
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.class_weights import weighs_classes
 from sagemaker_debug_ext.rules.inference.loss_pairs import (
     MATTERS,
     EvaluationRounds,
     Losses,
     loss_pairs,
 )
-from sagemaker_debug_ext.rules.inference.losses import comparable_losses, label_entropy, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import (
+    comparable_losses,
+    count_classes,
+    entropy,
+    label_entropy,
+    observed_losses,
+)
 from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.training import is_final
 from sagemaker_debug_ext.rules.issue import Issue
@@ -62,8 +71,9 @@ class Overfit(BuiltinRule):
     training goes on or the job has ended, because parts of them have other samples. Because both losses of a good model
     are tiny, the gap must be more than a tenth of the largest validation loss, and more than a third of the loss of a
     constant answer where the targets are classes. At the end of the job, a gap fires although the validation loss still
-    falls if what was learnt is by heart: the training loss of classes is below 2 % of the loss of a constant answer, so
-    that little is left to learn from, and that of validation above 80 % of it.
+    falls if what was learnt is by heart: in `patience` rounds before the last, the training loss of classes was below
+    2 % of the loss of a constant answer, so that little is left to learn from, and that of validation above 80 % of it.
+    Losses with weights of classes are on another scale, and averages of batch normalisations must have followed.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -95,8 +105,8 @@ class Overfit(BuiltinRule):
         self._exceeded: dict[str, int] = collections.Counter()
         self._best: dict[str, float] = {}
         self._negligible: dict[str, float] = {}
-        self._of_constant: dict[str, float] = {}
-        self._by_heart: dict[str, float] = {}
+        self._classes: dict[str, collections.Counter[int]] = {}
+        self._rounds_by_heart: dict[str, int] = collections.Counter()
         self._num_worse: dict[str, int] = collections.Counter()
         self._averages = MovingAverages()
 
@@ -148,8 +158,9 @@ class Overfit(BuiltinRule):
         for loss in observed_losses(view) if view.mode is ModeKeys.EVAL else ():
             if loss.num_classes is not None or loss.is_binary:
                 classes = loss.targets if loss.num_classes is None else loss.classes
-                self._of_constant[loss.name] = label_entropy(classes)
-                self._neglect(loss.name, OF_CONSTANT * self._of_constant[loss.name])
+                self._neglect(loss.name, OF_CONSTANT * label_entropy(classes))
+                if not weighs_classes(view, loss):
+                    self._classes.setdefault(loss.name, collections.Counter()).update(count_classes(classes))
 
     def _neglect(self, name: str, gap: float) -> None:
         """Raise the gap of a loss that is negligible."""
@@ -165,16 +176,22 @@ class Overfit(BuiltinRule):
         if math.isfinite(losses.validation):
             self._neglect(name, MATTERS * abs(losses.validation))
         patience: int = self.parameters["patience"]
+        is_by_heart = self._is_by_heart(view, name, losses)
         if self._exceeded[name] < patience or not self.parameters["unless_falling"]:
             return self._exceeded[name] >= patience
         is_tiny = losses.validation - losses.training <= self._negligible.get(name, 0.0)
-        is_end = view.mode is ModeKeys.EVAL and is_final(view, name)  # else training goes on after the round
-        has_learnt_by_heart = self._has_learnt_by_heart(name, losses) and is_end
-        return (self._num_worse[name] >= patience or has_learnt_by_heart) and not is_tiny
+        return (self._num_worse[name] >= patience or is_by_heart) and not is_tiny
 
-    def _has_learnt_by_heart(self, name: str, losses: Losses) -> bool:
-        """Return whether training has nothing left to learn, and a round since has shown little of it on new data."""
-        of_constant = self._of_constant.get(name, math.inf)
-        if losses.training < BY_HEART * of_constant and losses.validation > LITTLE * of_constant:
-            self._by_heart[name] = losses.training
-        return self._by_heart.get(name) == losses.training
+    def _is_by_heart(self, view: StepView, name: str, losses: Losses) -> bool:
+        """Return whether the job ends after rounds that showed little of what training has learnt to the last sample.
+
+        The round at the end does not count, because scripts evaluate other data when they have trained.
+        """
+        if view.mode is ModeKeys.EVAL:
+            has_lasted = self._rounds_by_heart[name] >= self.parameters["patience"]
+            return has_lasted and is_final(view, name) and not self._averages.lag
+        counts = self._classes.get(name)
+        of_constant = entropy(np.array(list(counts.values())) / counts.total()) if counts else math.inf
+        is_by_heart = losses.training < BY_HEART * of_constant and losses.validation > LITTLE * of_constant
+        self._rounds_by_heart[name] = self._rounds_by_heart[name] + 1 if is_by_heart else 0
+        return False

@@ -245,6 +245,19 @@ def test_evaluation_may_wait_for_averages_of_normalisations(run_rule, monkeypatc
     assert bool(run_rule("EvaluationMismatch", steps)) == fires
 
 
+def test_a_stale_model_is_found_when_averages_have_followed(run_rule, monkeypatch):
+    """Although its loss has changed a little before."""
+    record = ProgramRecord(
+        framework="PyTorch", layers=(LayerRecord(name="norm", type="BatchNorm1d", moving_share=0.1),)
+    )
+    monkeypatch.setattr(Trial, "program", record)
+    steps = {}
+    for number in range(8):
+        steps |= {(TRAIN, 12 * number + offset): {"loss": 1.0 if number < 2 else 0.4} for offset in range(12)}
+        steps[EVAL, number] = {"loss": 1.002 if number in (1, 2) else 1.0}
+    assert fired_at(run_rule("EvaluationMismatch", steps))[:1] != []
+
+
 def test_evaluation_that_was_better_before_does_not_count_as_unchanged(run_rule):
     """An evaluation loss that fell and rose to its first value again has followed training."""
     steps = {}

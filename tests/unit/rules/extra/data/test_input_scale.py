@@ -85,6 +85,7 @@ def test_tables_of_tiny_numbers_fire_although_a_few_are_not(run_rule, num_featur
     """The usual sample counts: of probabilities over many orders of magnitude, a few are large."""
     inputs = np.full((9, num_features), size)
     inputs[:4, 0] = 0.01
+    inputs = np.concatenate([inputs, np.zeros((20, num_features))])  # of what nothing is known
     issues = run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3))
     assert fired_at(issues) == ([2] if fires else [])
     assert all("median norm of samples" in issue.message for issue in issues)
@@ -169,6 +170,14 @@ def normalised_steps(inputs, **further):
     tensors = {"Net_input_0": inputs, "first_input_0": inputs, "Net_first.weight": weight}
     tensors |= {"first_output_0": inputs @ weight.T, "norm_input_0": inputs @ weight.T}
     return steps_of([{**tensors, **further}] * 3)
+
+
+def test_tables_that_are_mostly_empty_are_not_tiny(run_rule):
+    """As of tags, which few samples have, or many."""
+    inputs = np.zeros((9, 30_000))
+    inputs[:4, :2] = 1
+    assert run_rule("InputScale", steps_with("Net_input_0", [inputs] * 3)) == []
+    assert run_rule("InputScale", steps_with("Net_input_0", [inputs / 300] * 3), min_scale=0.001) == []
 
 
 def test_a_batch_normalisation_does_not_make_up_for_a_tiny_table(run_rule, monkeypatch):

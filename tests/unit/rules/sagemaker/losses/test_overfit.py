@@ -12,7 +12,7 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.inference.loss_pairs import Losses
 from sagemaker_debug_ext.rules.sagemaker.losses.overfit import loss_gap
-from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Trial, create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -205,30 +205,58 @@ def test_a_gap_of_losses_that_are_tiny_for_classes_is_negligible(run_rule, last,
     assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
 
 
+LEARNT_BY_HEART = [(1.0, 1.2), (0.02, 0.95), (0.02, 0.94), (0.02, 0.93)]
+
+
+def rounds_of_classes(rounds, weigh=lambda labels: labels):
+    """Return rounds of two batches of training and of evaluation, with three classes: a constant has the loss log 3."""
+    scores, steps = np.random.default_rng(0).normal(size=(21, 3)), {}
+    for number, (training, validation) in enumerate(rounds):
+        for half, labels in enumerate(weigh(np.arange(42) % 3).reshape(2, 21)):
+            steps[TRAIN, 2 * number + half] = loss_tensors(scores, labels, training)
+        for half, labels in enumerate(weigh(np.arange(42) % 3).reshape(2, 21)):
+            steps[EVAL, 2 * number + half] = loss_tensors(scores, labels, validation)
+    return steps
+
+
 @pytest.mark.parametrize(
-    ("before", "training", "validation", "more", "fires"),
+    ("rounds", "fires"),
     [
-        (1.0, 0.02, 0.9, [], True),
-        (1.0, 0.03, 0.9, [], False),
-        (1.0, 0.02, 0.85, [], False),
-        (0.02, 0.01, 0.85, [], False),
-        (1.0, 0.02, 0.9, [0.5], True),
+        (LEARNT_BY_HEART, True),
+        ([*LEARNT_BY_HEART[:3], (0.02, 0.4)], True),  # scripts evaluate other data when they have trained
+        ([*LEARNT_BY_HEART[:3], (0.02, 0.87)], True),
+        ([*LEARNT_BY_HEART[:2], (0.02, 0.87), (0.02, 0.86)], False),
+        ([*LEARNT_BY_HEART[:2], (0.023, 0.94), (0.02, 0.93)], False),
+        (LEARNT_BY_HEART[1:], True),
+        (LEARNT_BY_HEART[2:], False),
+        ([(0.0, 1.2), (0.0, 0.95), (0.0, 0.87), (0.0, 0.86)], False),
     ],
 )
-def test_what_is_learnt_by_heart_is_overfitting_at_the_end(run_rule, before, training, validation, more, fires):
-    """With `unless_falling`, where little is left to learn from, and little known of new data: log 3 is 1.0986.
-
-    A script may evaluate other data when it has trained, without the loss that Keras saves for a whole round.
-    """
-    scores, labels = np.random.default_rng(0).normal(size=(21, 3)), np.arange(21) % 3
-    steps = {}
-    for step, losses in enumerate([(1.0, 1.2), (before, 1.0), (training, validation)]):
-        steps[TRAIN, step] = loss_tensors(scores, labels, losses[0])
-        steps[EVAL, 2 * step] = loss_tensors(scores, labels, losses[1])
-        steps[EVAL, 2 * step + 1] = {**loss_tensors(scores, labels, losses[1]), "val_loss": losses[1]}
-    steps |= {(EVAL, 6 + step): loss_tensors(scores, labels, loss) for step, loss in enumerate(more)}
-    issues = run_rule("Overfit", steps, ratio_threshold=2, patience=1, unless_falling=True)
+def test_what_is_learnt_by_heart_is_overfitting_at_the_end(run_rule, rounds, fires):
+    """With `unless_falling`, where little is left to learn from, and little known of new data in rounds before."""
+    steps = rounds_of_classes(rounds)
+    issues = run_rule("Overfit", steps, ratio_threshold=2, patience=2, unless_falling=True)
     assert [issue.step for issue in issues] == [len(steps) - 1] * fires
+
+
+LAGGING = LayerRecord(name="norm", type="BatchNorm1d", moving_share=0.2)
+WEIGHED = LossRecord(name="CrossEntropyLoss", type="CrossEntropyLoss", arguments={"weight": [1.0, 1.0, 9.0]})
+
+
+@pytest.mark.parametrize(
+    ("parts", "fires"), [({}, True), ({"layers": (LAGGING,)}, False), ({"losses": (WEIGHED,)}, False)]
+)
+def test_losses_of_another_scale_tell_nothing_of_what_is_learnt_by_heart(run_rule, monkeypatch, parts, fires):
+    """Averages of a normalisation that keep a sixth of their first values, as after eight steps, or weights."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", **parts))
+    issues = run_rule("Overfit", rounds_of_classes(LEARNT_BY_HEART), ratio_threshold=2, patience=2, unless_falling=True)
+    assert bool(issues) == fires
+
+
+def test_classes_of_validation_may_come_in_an_order(run_rule):
+    """The loss of a constant answer is that for all classes, not for those of a batch."""
+    steps = rounds_of_classes(LEARNT_BY_HEART, np.sort)
+    assert run_rule("Overfit", steps, ratio_threshold=2, patience=2, unless_falling=True) != []
 
 
 @pytest.mark.parametrize(("reported", "fires"), [(1.0, False), (1.5, True)])
