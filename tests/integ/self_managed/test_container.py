@@ -58,6 +58,12 @@ for step in range({steps}):
         break
 print("weights", float(sum(p.double().sum() for p in model.parameters())).hex())
 """
+ASK = """
+def ask(step):
+    if step == 12:
+        print("ready", flush=True)
+        input()
+"""
 KILL = """
 import glob, os, signal
 
@@ -184,14 +190,6 @@ def relay(aws):
     relay.cut()
 
 
-ASK = """
-def ask(step):
-    if step == 12:
-        print("ready", flush=True)
-        input()
-"""
-
-
 def test_training_when_s3_goes_away_for_good_then_computes_the_same_and_nothing_hangs(
     run_job, make_request, aws, weights_alone, relay, monkeypatch, capsys
 ):
@@ -232,13 +230,18 @@ def test_training_when_s3_goes_away_for_good_then_computes_the_same_and_nothing_
 def test_watcher_when_killed_then_another_one_goes_on_and_training_ends_as_without_it(run_job, make_request, aws):
     """The exit code, the output and the trial are those of a job without rules, and the rules still get a result."""
     request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
-    report = run_job(
-        KILL + TRAIN.format(steps=60, pause=0.05).replace("    if hook", "    kill(step)\n    if hook"), request
-    )
-    assert report.returncode == 0, report.stderr
-    assert report.stderr.count("ended with exit code -9; another one is started") == 1
+    calls = "    ask(step)\n    kill(step)\n    if hook"
+    process = run_job.start(ASK + KILL + TRAIN.format(steps=60, pause=0.05).replace("    if hook", calls), request)
+    assert process.stdout.readline() == "ready\n"
+    state, deadline = state_of(request, aws), time.monotonic() + 60
+    while WatchStatus.read(state) is None:  # the first watcher has begun
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    _, errors = process.communicate("\n", timeout=120)
+    assert process.returncode == 0, errors
+    assert errors.count("ended with exit code -9; another one is started") == 1
     assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").loaded_all_steps
-    status = WatchStatus.read(state_of(request, aws))
+    status = WatchStatus.read(state)
     assert statuses(status) == {"ExplodingTensor": "NoIssuesFound"}
     assert status.document["generation"] == 2
 
