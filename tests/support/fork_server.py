@@ -57,6 +57,6 @@ def become(request: dict) -> None:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         importlib.import_module(name)
-    gc.freeze()  # a fork that ends need not look at each object of the modules
+    gc.freeze()  # a fork that ends need not look at each object of the modules, of which nanobind then complains
     if (wanted := serve()) is not None:
         become(wanted)

@@ -216,20 +216,20 @@ def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkey
     assert "nothing is captured: there is no configuration file" in captured.stderr
 
 
-def test_run_when_no_configuration_is_named_then_says_so(script, monkeypatch, forks):
+def test_run_when_no_configuration_is_named_then_says_so(script, monkeypatch):
     """Who forgets the variable would else wait for a trial; an import in a script that runs anywhere is silent."""
     monkeypatch.delenv("SMDEBUG_CONFIG_FILE_PATH", raising=False)
-    captured = forks.run_captured(script)
-    assert (captured.returncode, captured.stdout) == (7, forks.run_python(script).stdout)
+    captured = run_captured(script)
+    assert (captured.returncode, captured.stdout) == (7, run_python(script).stdout)
     assert captured.stderr == (
         "sagemaker-debug: nothing is captured: SMDEBUG_CONFIG_FILE_PATH names no configuration file; "
         "sagemaker-debug run --output FOLDER needs none\n"
     )
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
-    assert forks.run_python(script).stderr == ""
+    assert run_python(script).stderr == ""
     script.write_text("")
     monkeypatch.setenv("SAGEMAKER_DEBUG_EXT_TIMELINE", str(script.with_name("profiler-output")))
-    assert forks.run_captured(script).stderr == ""  # the profile is all that was asked for
+    assert run_captured(script).stderr == ""  # the profile is all that was asked for
 
 
 def test_run_when_configuration_is_misspelt_then_one_warning_says_so(script, configured, tmp_path, forks):
