@@ -253,6 +253,13 @@ def test_losses_of_another_scale_tell_nothing_of_what_is_learnt_by_heart(run_rul
     assert bool(issues) == fires
 
 
+def test_the_end_of_another_loss_is_no_end(run_rule):
+    """What is learnt by heart for long may hold for new data at last, when another loss has ended before."""
+    steps = rounds_of_classes([*LEARNT_BY_HEART, (0.02, 0.5), (0.02, 0.1), (0.02, 0.05)])
+    steps[EVAL, 7]["aux_loss"] = 0.5
+    assert run_rule("Overfit", steps, ratio_threshold=2, patience=2, unless_falling=True) == []
+
+
 def test_classes_of_validation_may_come_in_an_order(run_rule):
     """The loss of a constant answer is that for all classes, not for those of a batch."""
     steps = rounds_of_classes(LEARNT_BY_HEART, np.sort)
