@@ -13,6 +13,23 @@ from sagemaker_debug_ext.profiler.timeline.start import timeline_environment
 
 ROOT = Path(__file__).parents[2]
 
+KERAS_TRAINING = """
+import hashlib, os, sys
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(0)
+inputs, targets = np.random.normal(size=(64, 4)), np.random.normal(size=(64, 1))
+model = keras.Sequential([keras.layers.Dense(8), keras.layers.Dropout(0.5), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(inputs, targets, batch_size=8, epochs=2, validation_split=0.25, verbose=0)
+model.evaluate(inputs, targets, batch_size=16, verbose=0)
+model.predict(inputs, batch_size=32, verbose=0)
+keras.models.clone_model(model)
+print(hashlib.sha256(b"".join(keras.ops.convert_to_numpy(value).tobytes() for value in model.weights)).hexdigest())
+"""
+"""Two epochs of six batches, with validation of two, then four batches of evaluation and two of prediction."""
+
 
 def environment(output=None, **variables):
     """Return the environment of a script, which times its steps if an output folder is given."""

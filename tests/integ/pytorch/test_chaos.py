@@ -21,7 +21,7 @@ from sagemaker_debug_ext.store.format import keys
 from sagemaker_debug_ext.trials import create_trial
 
 SERVER = Path(__file__).with_name("chaos_server.py")
-NUM_MOMENTS = 200
+NUM_MOMENTS = 100
 NUM_KEPT = 8
 NUM_STEPS = 40
 KINDS = ("SIGKILL", "SIGTERM", "full disk", "slow disk")

@@ -43,8 +43,9 @@ def fit(data):
 
     def fit_it(model, hook=None, **arguments):
         x, y = data
-        settings = {"batch_size": 8, "epochs": 2, "validation_data": (x[:16], y[:16]), "verbose": 0, "shuffle": False}
-        return model.fit(x, y, callbacks=[] if hook is None else [hook], **(settings | arguments))
+        settings = {"x": x, "y": y, "batch_size": 8, "epochs": 2, "validation_data": (x[:16], y[:16])}
+        callbacks = [] if hook is None else [hook]
+        return model.fit(callbacks=callbacks, verbose=0, **({"shuffle": False} | settings | arguments))
 
     return fit_it
 

@@ -62,29 +62,6 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
     assert {"loss", "val_loss", "gradients/hid/kernelGrad", "hid/weights/hid/kernel:0"} <= set(trial.tensor_names())
 
 
-ON_TORCH = """
-import keras
-import numpy as np
-
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="hid"), keras.layers.Dense(1, name="out")])
-model(np.ones((2, 4), "float32"))
-model.compile("sgd", "mse")
-model.fit(np.ones((24, 4), "float32"), np.ones(24), 8, verbose=0)
-"""
-
-
-def test_run_when_keras_runs_on_torch_then_fit_is_captured_with_the_names_of_keras(script, configured, monkeypatch):
-    """Layers are PyTorch modules there, which Keras calls to build a model; these calls are no steps of training."""
-    pytest.importorskip("torch")
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    script.write_text(ON_TORCH)
-    captured = run_captured(script)
-    assert captured.returncode == 0, captured.stderr
-    trial = create_trial(str(configured))
-    assert trial.steps() == trial.steps(smd.modes.TRAIN) == list(range(3))
-    assert {"loss", "gradients/hid/kernelGrad", "hid/weights/hid/kernel:0"} <= set(trial.tensor_names())
-
-
 def test_run_when_script_fails_then_so_does_the_command(script, configured):
     """The error is the script's own, and what was saved until then is there."""
     captured = run_captured(script, "--fail")

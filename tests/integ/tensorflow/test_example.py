@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
-
 import sagemaker_debug_ext
 import sagemaker_debug_ext.tensorflow as smd
 from sagemaker_debug_ext import rule_configs
@@ -27,11 +25,23 @@ from sagemaker_debug_ext.trials import create_trial
 EXAMPLE = Path(__file__).parents[3] / "examples" / "keras_digits"
 
 
+def make_digits():
+    """Return as many images as scikit-learn ships, with as many pixels and greys, of ten shapes under noise."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 10, 1797)
+    images = random.integers(0, 17, (10, 8, 8))[labels] + random.normal(0, 3, (1797, 8, 8))
+    return images.round().clip(0, 16), labels
+
+
 @pytest.fixture
 def run_job(tmp_path):
     """Return a function that runs the example as a job under rules, and returns its description and its trial."""
 
     def run(**hyperparameters):
+        channel = tmp_path / "s3" / "bucket" / "digits"
+        channel.mkdir(parents=True)
+        images, labels = make_digits()
+        np.savez(channel / "digits.npz", images=images, labels=labels)
         source = upload_source(EXAMPLE, "s3://bucket/code", tmp_path)
         request = training_job_request(
             job_name="digits",
@@ -39,6 +49,7 @@ def run_job(tmp_path):
             image_uri="763104351884.dkr.ecr.us-east-1.amazonaws.com/tensorflow-training:2.18.0-cpu-py310",
             region="us-east-1",
             output_path="s3://bucket/output",
+            inputs={"training": "s3://bucket/digits"},
             max_runtime_in_seconds=200,
             hyperparameters=script_hyperparameters("train.py", source, hyperparameters),
             environment={"PYTHONPATH": str(Path(sagemaker_debug_ext.__file__).parents[1])},

@@ -1,4 +1,4 @@
-"""Keras on PyTorch and on JAX: the same hook, as far as the back end lets it."""
+"""Keras on PyTorch and on JAX, without TensorFlow: the same hook, as far as the back end lets it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("keras")
-
-import sagemaker_debug_ext.tensorflow as smd
 from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.scripts import run_captured, write_hook_file
+from support.timelines import KERAS_TRAINING, count_phases, run_script
 
 SCRIPT = """
 import json, logging, sys
@@ -51,7 +51,14 @@ except NotImplementedError as error:
     message = str(error)
 json.dump({"same": plain == captured, "message": message}, open(sys.argv[2], "w"))
 """
-TRAIN, EVAL, PREDICT = smd.modes.TRAIN, smd.modes.EVAL, smd.modes.PREDICT
+TRAIN, EVAL, PREDICT = ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT
+
+
+def skip_without(backend):
+    """Skip a test where Keras or a back end is not installed; to import either takes longer than to ask."""
+    for name in ("keras", backend):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
 
 
 @pytest.fixture
@@ -59,8 +66,7 @@ def train_on(tmp_path):
     """Train on a back end, in a process of its own."""
 
     def train(backend):
-        if importlib.util.find_spec(backend) is None:
-            pytest.skip(f"{backend} is not installed")
+        skip_without(backend)
         answer = tmp_path / "answer.json"
         environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         report = subprocess.run(
@@ -108,3 +114,39 @@ def test_jax_when_it_is_the_back_end_then_the_rest_is_saved_and_a_warning_says_s
     assert trial.tensor_names(collection="gradients") == []
     kernel = trial.tensor("hid/weights/hid/kernel:0")
     assert not np.array_equal(kernel.value(0, TRAIN), kernel.value(3, TRAIN))
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_batches_when_a_script_trains_then_each_is_a_step(tmp_path, backend):
+    """With PyTorch the data loader is timed as well."""
+    skip_without(backend)
+    variables = {"KERAS_BACKEND": backend, "CUDA_VISIBLE_DEVICES": ""}
+    plain = run_script(KERAS_TRAINING, **variables)
+    assert run_script(KERAS_TRAINING, tmp_path, **variables) == plain
+    assert count_phases(tmp_path)["Step:ModeKeys.TRAIN"] == 12
+
+
+ON_TORCH = """
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="hid"), keras.layers.Dense(1, name="out")])
+model(np.ones((2, 4), "float32"))
+model.compile("sgd", "mse")
+model.fit(np.ones((24, 4), "float32"), np.ones(24), 8, verbose=0)
+"""
+
+
+def test_run_when_keras_runs_on_torch_then_fit_is_captured_with_the_names_of_keras(tmp_path, monkeypatch):
+    """Layers are PyTorch modules there, which Keras calls to build a model; these calls are no steps of training."""
+    skip_without("torch")
+    script = tmp_path / "train.py"
+    script.write_text(ON_TORCH)
+    write_hook_file(tmp_path / "hook.json", tmp_path / "out", ["weights", "gradients"])
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    captured = run_captured(script)
+    assert captured.returncode == 0, captured.stderr
+    trial = create_trial(str(tmp_path / "out"))
+    assert trial.steps() == trial.steps(TRAIN) == list(range(3))
+    assert {"loss", "gradients/hid/kernelGrad", "hid/weights/hid/kernel:0"} <= set(trial.tensor_names())
