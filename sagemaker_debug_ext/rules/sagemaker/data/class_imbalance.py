@@ -137,9 +137,11 @@ class ClassImbalance(BuiltinRule):
         argmax: Whether to take the arg-max over the last axis of predictions first; False when not given.
         per_sample: Whether to skip labels of which a sample has several at any step, such as words of a text, pixels of
             an image or lists of tags, and those of more than 30 classes, such as the next character of a text, which
-            are naturally unbalanced; False when not given. When the job has ended, the rule still fires for a class of
-            pixels that has less than a twentieth of them, and that the latest 40 training steps hardly ever predicted,
-            or for a class of less than 15 % of the samples, and half of an equal share, that these never predicted.
+            are naturally unbalanced; False when not given. Labels are then counted anew once the loss has another
+            number of classes, because the job goes on with another task. When the job has ended, the rule still fires
+            for a class of pixels that has less than a twentieth of them, and that the latest 40 training steps hardly
+            ever predicted, or for a class of less than 15 % of the samples, and half of an equal share, that these
+            never predicted.
         unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
             that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
@@ -167,6 +169,7 @@ class ClassImbalance(BuiltinRule):
         self._weighed: set[str] = set()
         self._several: set[str] = set()
         self._places: dict[str, _PlacesOfClasses] = {}
+        self._num_classes: dict[str, int] = {}
         self._pending: dict[str, tuple[StepView, Issue]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -185,6 +188,7 @@ class ClassImbalance(BuiltinRule):
         """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
         names = view.selected(self._labels)
         if self.parameters["per_sample"]:
+            self._start_anew_with_other_classes(view, names)
             self._several |= {name for name in names if not _is_per_sample(view, name)}
             of_places = [name for name in names if name in self._several]
             names = [name for name in names if name not in self._several]
@@ -204,6 +208,15 @@ class ClassImbalance(BuiltinRule):
         if self.parameters["per_sample"] and len(self._counts) > MOST_CLASSES:
             return None
         return self._evaluate_balance(view, names) or self._evaluate_predictions(view, names) or unpredicted
+
+    def _start_anew_with_other_classes(self, view: StepView, names: list[str]) -> None:
+        """Forget all labels when a loss has another number of classes, as that of the task after a pre-training."""
+        for loss in observed_losses(view):
+            if loss.num_classes is not None and loss.targets_name in names:
+                if self._num_classes.get(loss.targets_name, loss.num_classes) != loss.num_classes:
+                    for counted in (self._counts, self._predicted, self._wrong, self._places, self._pending):
+                        counted.clear()
+                self._num_classes[loss.targets_name] = loss.num_classes
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""

@@ -198,3 +198,15 @@ def test_one_of_many_classes_is_not_rare(run_rule, num_classes, fires):
         steps.append({"Net_input_0": np.zeros((32, 3)), **loss_tensors(scores, labels)})
     given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 200}
     assert bool(run_rule("ClassImbalance", steps_of(steps), **given)) == fires
+
+
+@pytest.mark.parametrize(("num_classes", "fires"), [(8, False), (2, True)])
+def test_labels_are_counted_anew_for_another_task(run_rule, num_classes, fires):
+    """A pre-training on two classes says nothing about the balance of the eight classes after it."""
+    rng, steps = np.random.default_rng(0), []
+    for step in range(80):
+        width = 2 if step < 40 else num_classes
+        labels = rng.integers(0, width, 32) if step < 40 or width == 8 else np.zeros(32, int)
+        steps.append({"Net_input_0": np.zeros((32, 3)), **loss_tensors(rng.normal(size=(32, width)), labels)})
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 2}
+    assert bool(run_rule("ClassImbalance", steps_of(steps), **given)) == fires
