@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.extra.layers.over_regularisation import dropped_share
+from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 from support.rule_trials import TRAIN, fired_at, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
@@ -29,6 +30,15 @@ def test_share_of_dropped_elements_when_above_the_limit_then_fires(run_rule, dro
     inputs, kept = np.ones((16, 16)), (np.arange(256) >= dropped).reshape(16, 16)
     steps = steps_of([{"drop_input_0": inputs, "drop_output_0": inputs * kept}] * 10)
     assert bool(run_rule("OverRegularisation", steps)) == fires
+
+
+@pytest.mark.parametrize(("dropped", "fires"), [(0.8, True), (0.72, False)])
+def test_share_to_keep_that_is_given_as_the_share_to_drop_is_found_as_recommended(run_rule, dropped, fires):
+    """Papers name the share that is kept, often 0.8, and arguments of today's layers the other one."""
+    rng = np.random.default_rng(0)
+    inputs, kept = np.ones((32, 16)), [rng.random((32, 16)) >= dropped for _ in range(20)]
+    steps = steps_of([{"drop_input_0": inputs, "drop_output_0": inputs * each} for each in kept])
+    assert bool(run_rule("OverRegularisation", steps, **RECOMMENDED["OverRegularisation"])) == fires
 
 
 @pytest.mark.parametrize(("rate", "fires"), [(0.9, True), (0.99, False), (1.1, False)])
