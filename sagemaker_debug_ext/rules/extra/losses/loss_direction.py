@@ -8,15 +8,16 @@ import statistics
 from typing import Final
 
 import attrs
+import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.baselines.constant import error_of
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
 from sagemaker_debug_ext.rules.inference.statistics import variation
-from sagemaker_debug_ext.rules.inference.training import is_training
+from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.numeric import norm
+from sagemaker_debug_ext.rules.reading.numeric import norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -26,6 +27,10 @@ NOTHING_LEFT: Final = 0.1
 """Fraction of its first values below which hardly anything of a loss is left."""
 ALIKE: Final = 0.5
 """Fraction of their first variation that predictions must keep to distinguish samples."""
+AVOIDED: Final = 0.1
+"""Ratio of answers at the places of a mask to the part of all places that it covers, below which they avoid it."""
+LONG: Final = 30
+"""Number of steps in a row at which answers must have avoided a mask."""
 
 
 @attrs.define
@@ -61,6 +66,48 @@ class _Content:
 
 
 @attrs.define
+class _Marks:
+    """Answers of a loss of masks where the mask is, and the part of all places that it covers, at first and lately."""
+
+    first_losses: list[float] = attrs.field(factory=list)
+    first_answers: list[float] = attrs.field(factory=list)
+    losses: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+    answers: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+    parts: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+    num_avoiding: int = 0
+    """Number of latest steps in a row at which answers avoided the mask while the loss was below its first values."""
+
+    def add(self, loss: float, answer: float, part: float) -> None:
+        if len(self.first_losses) < FIRST:
+            self.first_losses.append(loss)
+            self.first_answers.append(answer)
+        self.losses.append(loss)
+        self.answers.append(answer)
+        self.parts.append(part)
+        has_fallen = statistics.fmean(self.losses) < statistics.fmean(self.first_losses)
+        usual = statistics.fmean(self.parts)
+        avoids = statistics.fmean(self.answers) < AVOIDED * usual <= AVOIDED * self.first_answers[0]
+        self.num_avoiding = self.num_avoiding + 1 if has_fallen and avoids else 0
+
+
+def marks_of(loss: LossObservation) -> tuple[float, float] | None:
+    """Return the mean answer where a mask is, and the part of all places that it covers; None if there is no mask.
+
+    A mask has several places for each sample, each 0 or 1, and answers from 0 to 1 in the same places.
+    """
+    scores, targets = loss.scores, loss.targets
+    if scores.shape != targets.shape or targets.size <= len(targets):
+        return None
+    is_marked = targets == 1
+    num_marked = np.count_nonzero(is_marked)
+    if not 0 < num_marked < targets.size or np.count_nonzero(targets) != num_marked:
+        return None
+    if not (scores.min() >= 0 and scores.max() <= 1):
+        return None
+    return float(to_float64(scores)[is_marked].mean()), num_marked / targets.size
+
+
+@attrs.define
 class _Course:
     first_loss: float
     first_error: float
@@ -80,6 +127,11 @@ class LossDirection(BuiltinRule):
     error is not evaluated. Such a loss rewards the wrong thing if all samples may get the same prediction. The rule
     fires if it has fallen to a tenth, and predictions differ between samples by less than half as much as at first. The
     difference must have halved both in absolute terms and relative to the size of the predictions.
+
+    If such a loss compares answers from 0 to 1 with a mask of zeros and ones, its answers must not avoid the mask, as
+    they do where the overlap of both is minimised. Answers that know nothing but how much of all places the mask covers
+    are as large as that part. The rule fires if, for 30 steps, they have been below a tenth of it where the mask is,
+    although they were above it at the first step, and the loss is below its first values.
 
     Errors follow targets that grow, as those of an agent that learns to act, so these are not compared. Targets that
     have been the same number for all samples so far say nothing about errors: losses that need no targets,
@@ -104,6 +156,7 @@ class LossDirection(BuiltinRule):
     def configure(self) -> None:
         self._courses: dict[str, _Course] = {}
         self._contents: dict[str, _Content] = {}
+        self._marks: dict[str, _Marks] = {}
         self._extremes: dict[str, tuple[float, float]] = {}
         self._moving = MovingTargets()
 
@@ -116,8 +169,11 @@ class LossDirection(BuiltinRule):
             return None
         window: int = self.parameters["window"]
         limit: float = self.parameters["factor"]
-        was_evaluated = False
         self._moving.observe(view)
+        avoided = self._evaluate_marks(view)
+        if avoided:
+            return avoided
+        was_evaluated = avoided is not None
         for loss in observed_losses(view):
             error = error_of(loss) if self._has_real_targets(loss) else None
             if error is None:
@@ -148,6 +204,21 @@ class LossDirection(BuiltinRule):
                 return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
         return [] if was_evaluated else None
 
+    def _evaluate_marks(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if answers avoid a mask; None if there is no loss of a mask."""
+        was_evaluated = False
+        for loss in observed_losses(view, keeps_shares=True):
+            marks = marks_of(loss) if loss.kind is None else None
+            if marks is not None:
+                # The loss of one of several outputs is not saved for each batch, but all of them together are.
+                known = loss.value if math.isfinite(loss.value) else sum(loss_values(view, LOSSES).values())
+                course = self._marks.setdefault(loss.name, _Marks())
+                course.add(known, *marks)
+                was_evaluated = True
+                if course.num_avoiding >= LONG:
+                    return [self._avoided(view, loss.name, course)]
+        return [] if was_evaluated else None
+
     def _has_real_targets(self, loss: LossObservation) -> bool:
         """Return whether the targets of a loss have differed between samples so far."""
         least, most = self._extremes.get(loss.name, (math.inf, -math.inf))
@@ -155,6 +226,16 @@ class LossDirection(BuiltinRule):
             least, most = min(least, float(loss.targets.min())), max(most, float(loss.targets.max()))
             self._extremes[loss.name] = (least, most)
         return least < most
+
+    def _avoided(self, view: StepView, name: str, marks: _Marks) -> Issue:
+        answer, part = statistics.fmean(marks.answers), statistics.fmean(marks.parts)
+        first, latest = statistics.fmean(marks.first_losses), statistics.fmean(marks.losses)
+        text = (
+            f"The loss of {name!r} rewards the wrong direction: it fell from {first:.4g} to {latest:.4g}, while the "
+            f"mean answer fell from {marks.first_answers[0]:.3g} to {answer:.3g} at the {part:.2%} of places where the "
+            "target is 1."
+        )
+        return self.found(view, text, tensors=[name], value=answer / part, threshold=AVOIDED)
 
     def _too_easy(self, view: StepView, name: str, content: _Content) -> Issue:
         part = content.part_left

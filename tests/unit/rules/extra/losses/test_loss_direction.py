@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
+from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
 
@@ -83,3 +83,50 @@ def test_errors_that_grow_with_their_targets_do_not_fire(run_rule, growth, fires
         for step in range(40)
     )
     assert any(step >= 20 for step in fired_at(run_rule("LossDirection", steps))) == fires
+
+
+def answers_to_masks(num_steps, *, last, first=0.5, falls=True, width=8):
+    """Yield masks of 8 % of the places, answers that end at a number where these are 1, and the loss of each step."""
+    rng = np.random.default_rng(0)
+    for step in range(num_steps):
+        part = min(1.0, step / 10)
+        masks = (rng.random((40, width, width, 1)) < 0.08).astype(np.float32)
+        yield masks, np.where(masks, first + part * (last - first), 0.05), 1 - part / 2 if falls else 1 + part / 2
+
+
+AVOIDED = {
+    "avoided": ({"num_steps": 60, "last": 1e-3}, True),
+    "as the mean": ({"num_steps": 60, "last": 0.05}, False),
+    "never answered": ({"num_steps": 60, "first": 0.01, "last": 1e-3}, False),
+    "loss that rises": ({"num_steps": 60, "last": 1e-3, "falls": False}, False),
+    "few steps": ({"num_steps": 35, "last": 1e-3}, False),
+    "one place": ({"num_steps": 60, "last": 1e-3, "width": 1}, False),
+}
+
+
+@pytest.mark.parametrize(("settings", "fires"), AVOIDED.values(), ids=AVOIDED)
+def test_answers_that_come_to_avoid_a_mask_fire(run_rule, settings, fires):
+    """The overlap of answers and mask, which is to grow, is minimised."""
+    steps = [loss_tensors(answers, masks, loss, "OwnLoss") for masks, answers, loss in answers_to_masks(**settings)]
+    assert bool(run_rule("LossDirection", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("last", "fires"), [(1e-3, True), (0.9, False)])
+def test_answers_to_one_of_several_masks_of_keras_fire(run_rule, make_trial, last, fires):
+    """The loss of each output is not saved for single batches, and all losses of the step fall."""
+    both = {"labels_1": np.ones((40, 1)), "predictions_1": np.ones((40, 1))}
+    steps = [
+        {"labels_0": masks, "predictions_0": answers, **both, "loss": np.float32(loss)}
+        for masks, answers, loss in answers_to_masks(60, last=last)
+    ]
+    trial = make_trial(steps_of(steps), collections=KERAS_COLLECTIONS)
+    assert bool(run_rule("LossDirection", trial)) == fires
+
+
+def test_answers_that_are_a_lot_where_a_mask_is_not_do_not_hide_that_they_avoid_it(run_rule):
+    """Answers that are the opposite of the mask avoid it as well."""
+    steps = [
+        loss_tensors(np.where(masks, answers, 0.9), masks, loss, "OwnLoss")
+        for masks, answers, loss in answers_to_masks(60, last=1e-3)
+    ]
+    assert run_rule("LossDirection", steps_of(steps))
