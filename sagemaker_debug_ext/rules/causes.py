@@ -10,7 +10,7 @@ The causes of issues are therefore ordered by how directly they are observed, an
 3. faults before the first update, which do not depend on the learning rate (initialisation, dead units);
 4. the size of updates (learning rate, regularisation);
 5. possible consequences of these (values that are not finite, exploding gradients, slow learning, overfitting);
-6. no learning, which points at the labels if no other fault was found.
+6. no learning, which points at the labels if no other fault was found, and then at what looks the same.
 
 Within each group, the order is that of `SIGNS`. Signs that can follow from an earlier one, by the table in
 `rules.inference.consequences`, come after all others.
@@ -231,6 +231,16 @@ SIGNS: Final[tuple[Sign, ...]] = (
 """The causes that issues of rules point at, the most direct sign first."""
 
 
+NO_LEARNING: Final = frozenset({"Confusion", "LossNotDecreasing", "LossPlateau", "NoSkill", "PredictionCollapse"})
+"""Rules that find that a model learns nothing, but not why."""
+
+LOOKS_LIKE_LABELS: Final = ("axes", "loss or output")
+"""Causes for which a model learns nothing, as for wrong labels, where no other rule finds a fault.
+
+Of real programs of which nothing else was seen, these were to blame most often after the labels: samples that a reshape
+mixes, and losses of their own.
+"""
+
 _SIGNS_OF: Final = {rule: [sign for sign in SIGNS if sign.rule == rule] for rule in {sign.rule for sign in SIGNS}}
 
 
@@ -291,7 +301,17 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
             fitting = dict.fromkeys(issue for issue in of_rules.get(sign.rule, ()) if sign.fits(issue, growth))
             if fitting:
                 found.setdefault(sign.cause, {}).update(fitting)
-    return [
+    causes = [
         LikelyCause(name, CAUSES[name], tuple(of_cause), may_follow=unexplained.isdisjoint(of_cause))
         for name, of_cause in found.items()
     ]
+    return causes + _look_alikes(causes)
+
+
+def _look_alikes(causes: list[LikelyCause]) -> list[LikelyCause]:
+    """Return what looks like wrong labels, if these are all that is known, and no rule saw them themselves."""
+    if [cause.name for cause in causes] != ["labels"] or not NO_LEARNING.issuperset(causes[0].rules):
+        return []
+    if any(FROM_NEW_DATA in issue.message for issue in causes[0].issues):
+        return []
+    return [LikelyCause(name, CAUSES[name], causes[0].issues) for name in LOOKS_LIKE_LABELS]

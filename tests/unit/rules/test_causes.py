@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import Issue
-from sagemaker_debug_ext.rules.causes import CAUSES, SIGNS, likely_causes
+from sagemaker_debug_ext.rules.causes import CAUSES, LOOKS_LIKE_LABELS, SIGNS, likely_causes
+from sagemaker_debug_ext.rules.extra.data.token_shift import LATER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
@@ -80,3 +83,27 @@ def test_equal_samples_are_a_matter_of_the_inputs():
     equal = Issue(rule="DuplicateBatches", step=9, message="In the first all samples are equal.")
     assert names(equal)[0] == "inputs"
     assert names(Issue(rule="DuplicateBatches", step=9)) == ["sampling"]
+
+
+def test_what_looks_like_wrong_labels_is_named_where_nothing_else_was_found():
+    """Samples that are mixed, or a loss of its own, leave a model without skill as well."""
+    silent = [Issue(rule=rule, step=1) for rule in ("NoSkill", "LossPlateau")]
+    assert names(*silent) == ["labels", *LOOKS_LIKE_LABELS]
+    labels, *others = likely_causes(silent)
+    assert {cause.issues for cause in others} == {labels.issues}
+    assert not any(cause.may_follow for cause in others)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        Issue(rule="SlowLearning", step=1),
+        Issue(rule="ClassImbalance", step=1),
+        Issue(rule="TokenShift", step=1, message=f"Tokens are {LATER}"),
+        Issue(rule="NoSkill", step=2, message=f"The model learns nothing {FROM_NEW_DATA}"),
+    ],
+    ids=["another cause", "another one of data", "labels themselves", "learnt in training"],
+)
+def test_nothing_looks_like_wrong_labels_where_more_is_known(more):
+    """What was found says more than what was not."""
+    assert set(LOOKS_LIKE_LABELS).isdisjoint(names(Issue(rule="NoSkill", step=1), more))

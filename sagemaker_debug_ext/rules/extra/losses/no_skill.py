@@ -261,9 +261,9 @@ class NoSkill(BuiltinRule):
 
     spec_name = "NoSkill"
     advice = (
-        "Check that each input has its own label, that the inputs carry information about the labels, that "
-        "the optimizer has all parameters and a suitable learning rate, and that dropout and weight decay are "
-        "not too strong."
+        "Check that each input has its own label, after reshapes as well, that the inputs carry information about the "
+        "labels, that the loss is lowest where predictions are right, that the optimizer has all parameters and a "
+        "suitable learning rate, and that dropout and weight decay are not too strong."
     )
 
     def configure(self) -> None:
