@@ -305,11 +305,11 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
         LikelyCause(name, CAUSES[name], tuple(of_cause), may_follow=unexplained.isdisjoint(of_cause))
         for name, of_cause in found.items()
     ]
-    return causes + _look_alikes(causes)
+    return causes + (_look_alikes(causes) if len(signs) == len(known) else [])
 
 
 def _look_alikes(causes: list[LikelyCause]) -> list[LikelyCause]:
-    """Return what looks like wrong labels, if these are all that is known, and no rule saw them themselves."""
+    """Return what looks like wrong labels, if these are all that is known, and no rule saw the labels themselves."""
     if [cause.name for cause in causes] != ["labels"] or not NO_LEARNING.issuperset(causes[0].rules):
         return []
     if any(FROM_NEW_DATA in issue.message for issue in causes[0].issues):

@@ -101,8 +101,9 @@ def test_what_looks_like_wrong_labels_is_named_where_nothing_else_was_found():
         Issue(rule="ClassImbalance", step=1),
         Issue(rule="TokenShift", step=1, message=f"Tokens are {LATER}"),
         Issue(rule="NoSkill", step=2, message=f"The model learns nothing {FROM_NEW_DATA}"),
+        Issue(rule="Custom", step=2),
     ],
-    ids=["another cause", "another one of data", "labels themselves", "learnt in training"],
+    ids=["another cause", "another one of data", "labels themselves", "learnt in training", "a rule of one's own"],
 )
 def test_nothing_looks_like_wrong_labels_where_more_is_known(more):
     """What was found says more than what was not."""

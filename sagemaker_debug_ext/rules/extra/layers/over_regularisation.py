@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 
+import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
@@ -20,16 +22,33 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 MIN_ELEMENTS = 64
 CLEAR = 1e-2
 """Smallest relative difference of two cross entropies from which the weights of their mixture can be computed."""
+UNLIKELY = 3
+"""Number of standard errors by which a share of dropped elements must exceed the limit."""
 STEADY = 0.02
 """Largest distance of single steps from their median for them to have the same setting."""
 
 
-def dropped_share(inputs: Array, output: Array) -> float | None:
-    """Return the fraction of the elements other than 0 that become 0, or None if there are too few."""
-    if inputs.shape != output.shape:
-        return None
-    given = np.count_nonzero(inputs)
-    return None if given < MIN_ELEMENTS else float(np.count_nonzero((inputs != 0) & (output == 0)) / given)
+@attrs.define
+class Drops:
+    """How many elements other than 0 a dropout layer was given so far, and how many of them it dropped."""
+
+    num_given: int = 0
+    num_dropped: int = 0
+
+    def add(self, inputs: Array, output: Array) -> float | None:
+        """Add a step, and return the fraction that was dropped in it, or None if it has too few elements."""
+        given = np.count_nonzero(inputs) if inputs.shape == output.shape else 0
+        if given < MIN_ELEMENTS:
+            return None
+        dropped = np.count_nonzero((inputs != 0) & (output == 0))
+        self.num_given += given
+        self.num_dropped += dropped
+        return float(dropped / given)
+
+    def exceeds(self, limit: float) -> bool:
+        """Return whether a layer that drops the limit would hardly ever have dropped that much by chance."""
+        error = math.sqrt(limit * (1 - limit) / self.num_given) if self.num_given else math.inf
+        return self.num_dropped > (limit + UNLIKELY * error) * self.num_given
 
 
 def smoothing(loss: LossObservation) -> float | None:
@@ -51,7 +70,8 @@ class OverRegularisation(BuiltinRule):
 
     Checks TRAIN steps (or steps without a mode). The rule fires in three cases:
 
-    - A dropout layer drops more than `max_dropped` of its input, as the median over `window` steps.
+    - A dropout layer drops more than `max_dropped` of its input, as the median over `window` steps, and in all steps so
+      far by more than chance explains.
     - After `window` steps, the norms of the weights with two or more axes and at least 16 elements are, in the median,
       below `min_norm` of their first norms.
     - The value of a cross entropy shows that labels are smoothed by more than `max_smoothing`, equally at each of
@@ -85,6 +105,7 @@ class OverRegularisation(BuiltinRule):
     def configure(self) -> None:
         self._outputs = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         self._weights = Selection(collections=(CollectionKeys.WEIGHTS,))
+        self._drops: dict[str, Drops] = {}
         self._dropped = RollingWindow(self.parameters["window"])
         self._smoothed = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
@@ -109,10 +130,11 @@ class OverRegularisation(BuiltinRule):
         usual = {}
         for name in view.selected(self._outputs):
             inputs, output = view.value(naming_scheme_of(view.trial).input_of(name)), view.value(name)
-            share = None if inputs is None or output is None else dropped_share(inputs, output)
+            drops = self._drops.setdefault(name, Drops())
+            share = None if inputs is None or output is None else drops.add(inputs, output)
             if share is not None:
                 self._dropped.add(name, share)
-            if self._dropped.is_full(name):
+            if self._dropped.is_full(name) and drops.exceeds(limit):
                 usual[name] = statistics.median(self._dropped.of(name))
         names = sorted((name for name in usual if usual[name] > limit), key=lambda name: (-usual[name], name))
         if not names:

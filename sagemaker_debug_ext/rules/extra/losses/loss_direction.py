@@ -12,14 +12,15 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.baselines.constant import error_of
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, is_near, observed_losses
 from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets
 from sagemaker_debug_ext.rules.inference.statistics import variation
-from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
+from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final, is_training, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 
 FIRST: Final = 10
 """Number of first values, and of latest values, to average."""
@@ -70,41 +71,56 @@ class _Marks:
     """Answers of a loss of masks where the mask is, and the part of all places that it covers, at first and lately."""
 
     first_losses: list[float] = attrs.field(factory=list)
-    first_answers: list[float] = attrs.field(factory=list)
+    first_answer: float = math.nan
     losses: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
     answers: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
     parts: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+    num_steps: int = 0
     num_avoiding: int = 0
     """Number of latest steps in a row at which answers avoided the mask while the loss was below its first values."""
 
-    def add(self, loss: float, answer: float, part: float) -> None:
+    def add(self, loss: float, answer: float | None, part: float) -> None:
+        """Add a step, whose answer is None if the mask covers nothing."""
+        if not math.isfinite(loss):
+            return
         if len(self.first_losses) < FIRST:
             self.first_losses.append(loss)
-            self.first_answers.append(answer)
         self.losses.append(loss)
-        self.answers.append(answer)
         self.parts.append(part)
-        has_fallen = statistics.fmean(self.losses) < statistics.fmean(self.first_losses)
-        usual = statistics.fmean(self.parts)
-        avoids = statistics.fmean(self.answers) < AVOIDED * usual <= AVOIDED * self.first_answers[0]
-        self.num_avoiding = self.num_avoiding + 1 if has_fallen and avoids else 0
+        self.num_steps += 1
+        if answer is not None:
+            self.first_answer = answer if math.isnan(self.first_answer) else self.first_answer
+            self.answers.append(answer)
+        self.num_avoiding = self.num_avoiding + 1 if self._avoids() else 0
+
+    def _avoids(self) -> bool:
+        if not self.answers or statistics.fmean(self.losses) >= statistics.fmean(self.first_losses):
+            return False
+        return statistics.fmean(self.answers) < AVOIDED * min(statistics.fmean(self.parts), self.first_answer)
+
+    @property
+    def are_avoided(self) -> bool:
+        """Whether answers have avoided the mask for long, and for most of the job."""
+        return self.num_avoiding >= LONG and self.num_avoiding > self.num_steps / 2
 
 
-def marks_of(loss: LossObservation) -> tuple[float, float] | None:
+def marks_of(loss: LossObservation) -> tuple[float | None, float] | None:
     """Return the mean answer where a mask is, and the part of all places that it covers; None if there is no mask.
 
-    A mask has several places for each sample, each 0 or 1, and answers from 0 to 1 in the same places.
+    A mask has several places along at least two axes for each sample, each 0 or 1, and answers from 0 to 1 in the same
+    places. Matrices of pairs of samples are none, because their answers may be distances.
+
+    Returns:
+        The mean answer is None for a mask that covers nothing.
     """
-    scores, targets = loss.scores, loss.targets
-    if scores.shape != targets.shape or targets.size <= len(targets):
+    targets, scores = loss.targets, loss.scores
+    if targets.size != scores.size or min(targets.ndim, scores.ndim) < 3 or not targets.size:
         return None
-    is_marked = targets == 1
+    is_marked = (targets == 1).reshape(scores.shape)
     num_marked = np.count_nonzero(is_marked)
-    if not 0 < num_marked < targets.size or np.count_nonzero(targets) != num_marked:
+    if np.count_nonzero(targets) != num_marked or not (scores.min() >= 0 and scores.max() <= 1):
         return None
-    if not (scores.min() >= 0 and scores.max() <= 1):
-        return None
-    return float(to_float64(scores)[is_marked].mean()), num_marked / targets.size
+    return float(to_float64(scores)[is_marked].mean()) if num_marked else None, num_marked / targets.size
 
 
 @attrs.define
@@ -128,10 +144,11 @@ class LossDirection(BuiltinRule):
     fires if it has fallen to a tenth, and predictions differ between samples by less than half as much as at first. The
     difference must have halved both in absolute terms and relative to the size of the predictions.
 
-    If such a loss compares answers from 0 to 1 with a mask of zeros and ones, its answers must not avoid the mask, as
-    they do where the overlap of both is minimised. Answers that know nothing but how much of all places the mask covers
-    are as large as that part. The rule fires if, for 30 steps, they have been below a tenth of it where the mask is,
-    although they were above it at the first step, and the loss is below its first values.
+    If a loss of the script's own compares answers from 0 to 1 with a mask of zeros and ones, its answers must not avoid
+    the mask, as they do where the overlap of both is minimised. Answers that know nothing but how much of all places
+    the mask covers are as large as that part. The rule fires at the end of the job if answers where the mask is are
+    below a tenth of that part, and of the first answers, while the loss is below its first values. This must have been
+    so for 30 steps and for more than half of all, because sound jobs may begin with answers near 0.
 
     Errors follow targets that grow, as those of an agent that learns to act, so these are not compared. Targets that
     have been the same number for all samples so far say nothing about errors: losses that need no targets,
@@ -157,6 +174,7 @@ class LossDirection(BuiltinRule):
         self._courses: dict[str, _Course] = {}
         self._contents: dict[str, _Content] = {}
         self._marks: dict[str, _Marks] = {}
+        self._pending: dict[str, tuple[StepView, Issue]] = {}
         self._extremes: dict[str, tuple[float, float]] = {}
         self._moving = MovingTargets()
 
@@ -204,20 +222,40 @@ class LossDirection(BuiltinRule):
                 return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
         return [] if was_evaluated else None
 
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issues of the last steps, if no more steps will follow."""
+        return [self._pending.pop(name)[1] for name, (view, _) in list(self._pending.items()) if is_final(view, name)]
+
     def _evaluate_marks(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if answers avoid a mask; None if there is no loss of a mask."""
-        was_evaluated = False
+        """Return an issue if the job has ended and answers avoid a mask; None if there is no loss of a mask."""
+        found: list[Issue] | None = None
         for loss in observed_losses(view, keeps_shares=True):
-            marks = marks_of(loss) if loss.kind is None else None
-            if marks is not None:
-                # The loss of one of several outputs is not saved for each batch, but all of them together are.
-                known = loss.value if math.isfinite(loss.value) else sum(loss_values(view, LOSSES).values())
-                course = self._marks.setdefault(loss.name, _Marks())
-                course.add(known, *marks)
-                was_evaluated = True
-                if course.num_avoiding >= LONG:
-                    return [self._avoided(view, loss.name, course)]
-        return [] if was_evaluated else None
+            marks = None if self._aims_at_targets(view, loss) else marks_of(loss)
+            if marks is None:
+                continue
+            # The loss of one of several outputs is not saved for each batch, but all of them together are.
+            known = loss.value if math.isfinite(loss.value) else sum(loss_values(view, LOSSES).values())
+            course = self._marks.setdefault(loss.name, _Marks())
+            course.add(known, *marks)
+            found = found or []
+            self._pending.pop(loss.name, None)
+            if course.are_avoided:
+                issue = self._avoided(view, loss.name, course)
+                if is_final(view, loss.name):
+                    found.append(issue)
+                else:
+                    self._pending[loss.name] = (view, issue)
+        return found
+
+    @staticmethod
+    def _aims_at_targets(view: StepView, loss: LossObservation) -> bool:
+        """Return whether a loss is one of the framework, or has the value of one, not the script's own."""
+        record = view.program.loss(naming_scheme_of(view.trial).loss_of(loss.answers_name))
+        if loss.kind is not None or (record is not None and record.type and view.program.framework == "Keras"):
+            return True
+        return loss.scores.shape == loss.targets.shape and (
+            loss.is_regression_loss or is_near(loss.bce_of_probabilities, loss.value)
+        )
 
     def _has_real_targets(self, loss: LossObservation) -> bool:
         """Return whether the targets of a loss have differed between samples so far."""
@@ -232,7 +270,7 @@ class LossDirection(BuiltinRule):
         first, latest = statistics.fmean(marks.first_losses), statistics.fmean(marks.losses)
         text = (
             f"The loss of {name!r} rewards the wrong direction: it fell from {first:.4g} to {latest:.4g}, while the "
-            f"mean answer fell from {marks.first_answers[0]:.3g} to {answer:.3g} at the {part:.2%} of places where the "
+            f"mean answer fell from {marks.first_answer:.3g} to {answer:.3g} at the {part:.2%} of places where the "
             "target is 1."
         )
         return self.found(view, text, tensors=[name], value=answer / part, threshold=AVOIDED)

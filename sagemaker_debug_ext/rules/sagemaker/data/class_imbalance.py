@@ -67,6 +67,24 @@ def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> 
 
 
 @attrs.define
+class _Counted:
+    """Numbers of labels, of those with a prediction, and of those with a wrong one, for each class."""
+
+    labels: collections.Counter[int] = attrs.field(factory=collections.Counter)
+    predicted: collections.Counter[int] = attrs.field(factory=collections.Counter)
+    wrong: collections.Counter[int] = attrs.field(factory=collections.Counter)
+
+    def add(self, labels: ClassIds, predictions: ClassIds | None) -> None:
+        ids = labels.tolist()
+        self.labels.update(ids)
+        if predictions is not None and len(predictions) == len(labels):
+            self.predicted.update(ids)
+            wrong = labels[labels != predictions]
+            if wrong.size:
+                self.wrong.update(wrong.tolist())
+
+
+@attrs.define
 class _PlacesOfClasses:
     """How many places of each class the latest steps had, and at how many of these it was predicted."""
 
@@ -137,11 +155,11 @@ class ClassImbalance(BuiltinRule):
         argmax: Whether to take the arg-max over the last axis of predictions first; False when not given.
         per_sample: Whether to skip labels of which a sample has several at any step, such as words of a text, pixels of
             an image or lists of tags, and those of more than 30 classes, such as the next character of a text, which
-            are naturally unbalanced; False when not given. Labels are then counted anew once the loss has another
-            number of classes, because the job goes on with another task. When the job has ended, the rule still fires
-            for a class of pixels that has less than a twentieth of them, and that the latest 40 training steps hardly
-            ever predicted, or for a class of less than 15 % of the samples, and half of an equal share, that these
-            never predicted.
+            are naturally unbalanced; False when not given. The labels of losses with different numbers of classes are
+            then counted apart, because they are of different tasks. When the job has ended, the rule still fires for a
+            class of pixels that has less than a twentieth of them, and that the latest 40 training steps hardly ever
+            predicted, or for a class of less than 15 % of the samples, and half of an equal share, that these never
+            predicted.
         unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
             that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
@@ -163,13 +181,10 @@ class ClassImbalance(BuiltinRule):
     def configure(self) -> None:
         self._labels = Selection(patterns=self.parameters["labels_regex"])
         self._predictions = Selection(patterns=self.parameters["predictions_regex"])
-        self._counts: collections.Counter[int] = collections.Counter()
-        self._predicted: collections.Counter[int] = collections.Counter()
-        self._wrong: collections.Counter[int] = collections.Counter()
+        self._counted: dict[tuple[int, ...], _Counted] = {}
         self._weighed: set[str] = set()
         self._several: set[str] = set()
         self._places: dict[str, _PlacesOfClasses] = {}
-        self._num_classes: dict[str, int] = {}
         self._pending: dict[str, tuple[StepView, Issue]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -188,7 +203,6 @@ class ClassImbalance(BuiltinRule):
         """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
         names = view.selected(self._labels)
         if self.parameters["per_sample"]:
-            self._start_anew_with_other_classes(view, names)
             self._several |= {name for name in names if not _is_per_sample(view, name)}
             of_places = [name for name in names if name in self._several]
             names = [name for name in names if name not in self._several]
@@ -201,22 +215,25 @@ class ClassImbalance(BuiltinRule):
         if labels is None:
             return None
         predictions = predicted_in(view, view.selected(self._predictions), argmax=self.parameters["argmax"])
-        self._count(labels, predictions)
+        counted = self._counted.setdefault(self._task_of(view, names), _Counted())
+        counted.add(labels, predictions)
         unpredicted = self._evaluate_samples(view, names)
-        if self._counts.total() < self.parameters["samples"]:
+        if counted.labels.total() < self.parameters["samples"]:
             return None
-        if self.parameters["per_sample"] and len(self._counts) > MOST_CLASSES:
+        if self.parameters["per_sample"] and len(counted.labels) > MOST_CLASSES:
             return None
-        return self._evaluate_balance(view, names) or self._evaluate_predictions(view, names) or unpredicted
+        return (
+            self._evaluate_balance(view, names, counted)
+            or self._evaluate_predictions(view, names, counted)
+            or unpredicted
+        )
 
-    def _start_anew_with_other_classes(self, view: StepView, names: list[str]) -> None:
-        """Forget all labels when a loss has another number of classes, as that of the task after a pre-training."""
-        for loss in observed_losses(view):
-            if loss.num_classes is not None and loss.targets_name in names:
-                if self._num_classes.get(loss.targets_name, loss.num_classes) != loss.num_classes:
-                    for counted in (self._counts, self._predicted, self._wrong, self._places, self._pending):
-                        counted.clear()
-                self._num_classes[loss.targets_name] = loss.num_classes
+    def _task_of(self, view: StepView, names: list[str]) -> tuple[int, ...]:
+        """Return the numbers of classes of the losses of labels, which tell tasks apart; empty to count all of them."""
+        if not self.parameters["per_sample"]:
+            return ()
+        losses = [loss for loss in observed_losses(view) if loss.targets_name in names]
+        return tuple(sorted(loss.num_classes or 2 for loss in losses if loss.num_classes or loss.is_binary))
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""
@@ -274,36 +291,27 @@ class ClassImbalance(BuiltinRule):
         tensors = [loss.targets_name, loss.answers_name]
         return self.found(view, text, tensors=tensors, value=total / number, threshold=1 / rare)
 
-    def _count(self, labels: ClassIds, predictions: ClassIds | None) -> None:
-        ids = labels.tolist()
-        self._counts.update(ids)
-        if predictions is not None and len(predictions) == len(labels):
-            self._predicted.update(ids)
-            wrong = labels[labels != predictions]
-            if wrong.size:
-                self._wrong.update(wrong.tolist())
-
-    def _evaluate_balance(self, view: StepView, names: list[str]) -> list[Issue]:
-        ratio = imbalance(self._counts)
+    def _evaluate_balance(self, view: StepView, names: list[str], counted: _Counted) -> list[Issue]:
+        ratio = imbalance(counted.labels)
         limit: float = self.parameters["threshold_imbalance"]
         if ratio is None or ratio <= limit:
             return []
-        (big, most), *_, (small, least) = self._counts.most_common()
+        (big, most), *_, (small, least) = counted.labels.most_common()
         text = (
             f"Labels are unbalanced: class {big} occurs {most} times and class {small} {least} times, a ratio of "
             f"{ratio:.3g} (at most {limit:g} allowed)."
         )
         return [self.found(view, text, tensors=names, value=ratio, threshold=limit)]
 
-    def _evaluate_predictions(self, view: StepView, names: list[str]) -> list[Issue]:
-        if not self._wrong:
+    def _evaluate_predictions(self, view: StepView, names: list[str], counted: _Counted) -> list[Issue]:
+        if not counted.wrong:
             return []
-        worst = worst_misprediction(self._predicted, self._wrong)
+        worst = worst_misprediction(counted.predicted, counted.wrong)
         limit: float = self.parameters["threshold_misprediction"]
         if worst is None or worst[1] <= limit:
             return []
         text = (
-            f"Class {worst[0]} is mostly mispredicted: {worst[1]:.1%} of its {self._predicted[worst[0]]} "
+            f"Class {worst[0]} is mostly mispredicted: {worst[1]:.1%} of its {counted.predicted[worst[0]]} "
             f"predictions were another class (at most {limit:.1%} allowed)."
         )
         tensors = [*view.selected(self._predictions), *names]

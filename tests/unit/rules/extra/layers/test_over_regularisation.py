@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.extra.layers.over_regularisation import dropped_share
+from sagemaker_debug_ext.rules.extra.layers.over_regularisation import Drops
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 from support.rule_trials import TRAIN, fired_at, steps_of, steps_with
 
@@ -24,12 +24,21 @@ def test_dropping_nearly_everything_fires(run_rule, kept, fires):
     assert fired_at(run_rule("OverRegularisation", steps)) == ([9] if fires else [])
 
 
-@pytest.mark.parametrize(("dropped", "fires"), [(192, False), (193, True)])
+@pytest.mark.parametrize(("dropped", "fires"), [(3072, False), (3095, False), (3100, True)])
 def test_share_of_dropped_elements_when_above_the_limit_then_fires(run_rule, dropped, fires):
-    """A median share of three quarters does not fire, and a larger one does."""
-    inputs, kept = np.ones((16, 16)), (np.arange(256) >= dropped).reshape(16, 16)
+    """Three quarters do not fire, nor what chance explains; 3 standard errors of 40,960 elements are 26 of 4,096."""
+    inputs, kept = np.ones((64, 64)), (np.arange(4096) >= dropped).reshape(64, 64)
     steps = steps_of([{"drop_input_0": inputs, "drop_output_0": inputs * kept}] * 10)
     assert bool(run_rule("OverRegularisation", steps)) == fires
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_share_that_is_below_the_limit_does_not_fire_by_chance(run_rule, seed):
+    """The median over few steps of few elements exceeds the limit now and then."""
+    rng = np.random.default_rng(seed)
+    inputs = np.ones((8, 8))
+    steps = [{"drop_input_0": inputs, "drop_output_0": inputs * (rng.random((8, 8)) >= 0.75)} for _ in range(300)]
+    assert not run_rule("OverRegularisation", steps_of(steps), **RECOMMENDED["OverRegularisation"])
 
 
 @pytest.mark.parametrize(("dropped", "fires"), [(0.8, True), (0.72, False)])
@@ -53,8 +62,8 @@ def test_weights_that_shrink_fire(run_rule, rate, fires):
 
 def test_few_elements_give_no_share():
     """Fewer than 64 elements give no share, because they may be dropped by chance."""
-    assert dropped_share(np.ones(63), np.zeros(63)) is None
-    assert dropped_share(np.ones((8, 8)), np.zeros((8, 8))) == 1
+    assert Drops().add(np.ones(63), np.zeros(63)) is None
+    assert Drops().add(np.ones((8, 8)), np.zeros((8, 8))) == 1
 
 
 @pytest.mark.parametrize(("share", "fires"), [(0.6, True), (0.4, False)])

@@ -85,22 +85,30 @@ def test_errors_that_grow_with_their_targets_do_not_fire(run_rule, growth, fires
     assert any(step >= 20 for step in fired_at(run_rule("LossDirection", steps))) == fires
 
 
-def answers_to_masks(num_steps, *, last, first=0.5, falls=True, width=8):
-    """Yield masks of 8 % of the places, answers that end at a number where these are 1, and the loss of each step."""
+def answers_to_masks(num_steps, *, last, first=0.5, falls=True, width=8, back_at=None, empty=False):
+    """Yield masks of 8 % of the places, answers that end at a number where these are 1, and the loss of each step.
+
+    Answers may come back to 0.9 at a step, and every second mask may be empty.
+    """
     rng = np.random.default_rng(0)
     for step in range(num_steps):
         part = min(1.0, step / 10)
-        masks = (rng.random((40, width, width, 1)) < 0.08).astype(np.float32)
-        yield masks, np.where(masks, first + part * (last - first), 0.05), 1 - part / 2 if falls else 1 + part / 2
+        masks = (rng.random((40, width, width, 1)) < 0.08 * (not empty or step % 2)).astype(np.float32)
+        answer = 0.9 if back_at is not None and step >= back_at else first + part * (last - first)
+        yield masks, np.where(masks, answer, 0.05), 1 - part / 2 if falls else 1 + part / 2
 
 
 AVOIDED = {
     "avoided": ({"num_steps": 60, "last": 1e-3}, True),
+    "answered little at first": ({"num_steps": 60, "first": 0.02, "last": 1e-3}, True),
+    "some masks are empty": ({"num_steps": 120, "last": 1e-3, "empty": True}, True),
     "as the mean": ({"num_steps": 60, "last": 0.05}, False),
-    "never answered": ({"num_steps": 60, "first": 0.01, "last": 1e-3}, False),
+    "as the mean of masks that are often empty": ({"num_steps": 120, "last": 6e-3, "empty": True}, False),
+    "never answered": ({"num_steps": 60, "first": 5e-3, "last": 1e-3}, False),
     "loss that rises": ({"num_steps": 60, "last": 1e-3, "falls": False}, False),
     "few steps": ({"num_steps": 35, "last": 1e-3}, False),
-    "one place": ({"num_steps": 60, "last": 1e-3, "width": 1}, False),
+    "found at last": ({"num_steps": 90, "last": 1e-3, "back_at": 80}, False),
+    "one place": ({"num_steps": 60, "last": 1e-3, "width": 1}, True),
 }
 
 
@@ -108,7 +116,60 @@ AVOIDED = {
 def test_answers_that_come_to_avoid_a_mask_fire(run_rule, settings, fires):
     """The overlap of answers and mask, which is to grow, is minimised."""
     steps = [loss_tensors(answers, masks, loss, "OwnLoss") for masks, answers, loss in answers_to_masks(**settings)]
+    assert fired_at(run_rule("LossDirection", steps_of(steps))) == ([len(steps) - 1] if fires else [])
+
+
+def test_a_loss_that_was_not_finite_once_is_left_out(run_rule):
+    """Neither a first nor a later one keeps the rule from comparing the others."""
+    steps = [loss_tensors(answers, masks, loss, "OwnLoss") for masks, answers, loss in answers_to_masks(80, last=1e-3)]
+    steps[3]["OwnLoss_output_0"] = steps[50]["OwnLoss_output_0"] = np.nan
+    assert run_rule("LossDirection", steps_of(steps))
+
+
+def test_answers_that_are_avoided_in_the_second_half_only_do_not_fire(run_rule):
+    """A model that forgets a mask late has another fault."""
+    late = list(answers_to_masks(61, last=1e-3))
+    early = [(masks, np.where(masks, 0.5, 0.05), 1.0) for masks, _, _ in answers_to_masks(61, last=0.5)]
+    steps = [loss_tensors(answers, masks, loss, "OwnLoss") for masks, answers, loss in early + late]
+    assert not run_rule("LossDirection", steps_of(steps))
+
+
+@pytest.mark.parametrize(("shape", "fires"), [((20, 20), False), ((20, 5, 4), True)])
+def test_answers_to_pairs_of_samples_may_be_distances(run_rule, shape, fires):
+    """Those of samples that are alike come to 0 in a sound job, and pairs make a matrix."""
+    rng, steps = np.random.default_rng(0), []
+    for step in range(60):
+        alike = (rng.random(shape) < 0.2).astype(float)
+        steps.append(loss_tensors(np.where(alike, 0.3 * 0.5**step, 0.6), alike, 1 / (1 + step), "OwnLoss"))
     assert bool(run_rule("LossDirection", steps_of(steps))) == fires
+
+
+def test_answers_without_the_last_axis_of_the_mask_are_compared(run_rule):
+    """A loss of the script's own may reshape them."""
+    steps = [
+        loss_tensors(answers[..., 0], masks, loss, "OwnLoss")
+        for masks, answers, loss in answers_to_masks(60, last=1e-3)
+    ]
+    assert run_rule("LossDirection", steps_of(steps))
+
+
+VALUES = {
+    "its own": ("OwnLoss", lambda masks, answers: float(answers.mean()), True),
+    "the framework's": ("BCELoss", lambda masks, answers: float(answers.mean()), False),
+    "a cross entropy": ("OwnLoss", lambda masks, answers: -np.log(np.where(masks, answers, 1 - answers)).mean(), False),
+    "a mean error": ("OwnLoss", lambda masks, answers: np.abs(masks - answers).mean(), False),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "fires"), VALUES.values(), ids=VALUES)
+def test_losses_that_aim_at_the_mask_do_not_reward_answers_that_avoid_it(run_rule, name, value, fires):
+    """A model that such a loss leaves at 0 has another fault, and other rules find it."""
+    steps = []
+    for masks, answers, _ in answers_to_masks(60, last=1e-3):
+        everywhere = np.full(masks.shape, answers[masks == 1].mean())
+        steps.append(loss_tensors(everywhere, masks, value(masks, everywhere), name))
+    issues = run_rule("LossDirection", steps_of(steps))
+    assert any("where the target is 1" in issue.message for issue in issues) == fires
 
 
 @pytest.mark.parametrize(("last", "fires"), [(1e-3, True), (0.9, False)])

@@ -200,13 +200,26 @@ def test_one_of_many_classes_is_not_rare(run_rule, num_classes, fires):
     assert bool(run_rule("ClassImbalance", steps_of(steps), **given)) == fires
 
 
-@pytest.mark.parametrize(("num_classes", "fires"), [(8, False), (2, True)])
-def test_labels_are_counted_anew_for_another_task(run_rule, num_classes, fires):
+TASKS = {
+    "another after the first": (lambda step: step >= 40, "CrossEntropyLoss", False),
+    "another of another loss": (lambda step: step >= 40, "BCEWithLogitsLoss", False),
+    "two in turn": (lambda step: step % 20 >= 10, "CrossEntropyLoss", False),
+    "one that is unbalanced": (lambda step: False, "CrossEntropyLoss", True),
+    "one that is unbalanced in turn": (lambda step: step % 20 >= 10, "CrossEntropyLoss", True),
+}
+
+
+@pytest.mark.parametrize(("is_other", "name", "fires"), TASKS.values(), ids=TASKS)
+def test_labels_of_different_tasks_are_counted_apart(run_rule, is_other, name, fires):
     """A pre-training on two classes says nothing about the balance of the eight classes after it."""
     rng, steps = np.random.default_rng(0), []
     for step in range(80):
-        width = 2 if step < 40 else num_classes
-        labels = rng.integers(0, width, 32) if step < 40 or width == 8 else np.zeros(32, int)
-        steps.append({"Net_input_0": np.zeros((32, 3)), **loss_tensors(rng.normal(size=(32, width)), labels)})
-    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 2}
+        if is_other(step):
+            steps.append(loss_tensors(rng.normal(size=(32, 8)), rng.integers(0, 8, 32)))
+        else:
+            labels = (rng.random(32) < (0.05 if fires else 0.5)).astype(int)
+            scores = rng.normal(size=32 if name.startswith("BCE") else (32, 2))
+            steps.append(loss_tensors(scores, labels if scores.ndim > 1 else labels.astype(float), name=name))
+        steps[-1]["Net_input_0"] = np.zeros((32, 3))
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 4}
     assert bool(run_rule("ClassImbalance", steps_of(steps), **given)) == fires
