@@ -2180,6 +2180,63 @@ The questions are from a search of public pages and issues. The causes that coun
 was evaluated.
 """
 
+BLIND_TWENTY_SECOND: Final = [
+    Pair(
+        "keras_texture_generator",
+        "own program, after GitHub keras-team/keras#2622",
+        "keras",
+        ("evaluation data", "inputs"),
+    ),
+    Pair(
+        "keras_layer_list_folds",
+        "own program, after GitHub keras-team/keras#13872",
+        "keras",
+        ("sampling", "evaluation data"),
+    ),
+    Pair("keras_tape_surface", "own program, after GitHub tensorflow/tensorflow#40323", "keras", ("axes",)),
+    Pair(
+        "keras_comment_indices",
+        "own program, after GitHub tthustla/twitter_sentiment_analysis_part11#1",
+        "keras",
+        ("evaluation data",),
+    ),
+    Pair("keras_zero_one_pairs", "own program, after StackOverflow 61338722", "keras", ("axes",)),
+    Pair("keras_sparse_events", "own program, after GitHub keras-team/keras#2578", "keras", ("class imbalance",)),
+    Pair("torch_channel_shuffle", "own program, after GitHub jaxony/ShuffleNet#7", "pytorch", ("wrong mode",)),
+    Pair(
+        "torch_many_tanh_layers", "own program, after GitHub torch/torch7#1092", "pytorch", ("learning rate too low",)
+    ),
+    Pair(
+        "torch_piv_flow", "own program, after GitHub erizmr/UnLiteFlowNet-PIV#4", "pytorch", ("parameters not trained",)
+    ),
+    Pair(
+        "torch_focal_stack",
+        "own program, after GitHub tedlasai/learn2refocus#5",
+        "pytorch",
+        ("parameters not trained", "learning rate too low"),
+    ),
+    Pair("torch_chosen_labels", "own program, after GitHub Justherozen/ProMix#7", "pytorch", ("not finite",)),
+    Pair(
+        "torch_build_model_intro",
+        "own program, after GitHub pytorch/tutorials#1644",
+        "pytorch",
+        ("loss or output", "dead units"),
+    ),
+    Pair("torch_band_gains", "own program, after GitHub jzi040941/PercepNet#37", "pytorch", ("not finite",)),
+    Pair("torch_micronet", "own program, after GitHub FluxML/Flux.jl#1546", "pytorch", ("loss or output",)),
+    Pair(
+        "torch_char_news",
+        "own program, after GitHub srviest/char-cnn-text-classification-pytorch#3",
+        "pytorch",
+        ("learning rate too high",),
+    ),
+]
+"""A twenty-second set, by two more authors who had not seen the project: own programs after questions as found.
+
+The questions are from a search of public pages and issues. The causes that count were noted before any of the programs
+was evaluated.
+"""
+
 PAIRS: Final = [
     *KNOWING,
     *BLIND,
@@ -2203,5 +2260,6 @@ PAIRS: Final = [
     *BLIND_NINETEENTH,
     *BLIND_TWENTIETH,
     *BLIND_TWENTY_FIRST,
+    *BLIND_TWENTY_SECOND,
 ]
 """All pairs."""
