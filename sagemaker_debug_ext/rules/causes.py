@@ -53,7 +53,7 @@ from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_
 from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
 from sagemaker_debug_ext.rules.inference.activations import OVER_STEPS
 from sagemaker_debug_ext.rules.inference.consequences import GROWTH, first_steps, follows
-from sagemaker_debug_ext.rules.inference.pairings import DROPPED_ANSWERS
+from sagemaker_debug_ext.rules.inference.pairings import BROADCAST, DROPPED_ANSWERS, OVER_SAMPLES
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {
@@ -126,6 +126,8 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("Underfit", "axes", text=RESHAPED),
     Sign("LossInputMismatch", "regularisation", text=DROPPED_ANSWERS),
     Sign("LossInputMismatch", "loss or output"),
+    Sign("LossInputMismatch", "axes", text=BROADCAST),
+    Sign("LossInputMismatch", "axes", text=OVER_SAMPLES),
     Sign("LossDirection", "loss or output"),
     Sign("FrozenParameters", "architecture", text=NOTHING_BEFORE),
     Sign("FrozenParameters", "loss or output", text=ALL_ZERO),

@@ -55,6 +55,8 @@ LEAST_WITH_SEVERAL: Final = 0.02
 """Fraction of samples with several classes above which these are no mistake of single labels."""
 DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 before its activation"
 """Text of the pairing in which the loss is not at fault."""
+BROADCAST: Final = "broadcast"
+"""Text of pairings of answers with targets of other samples or places."""
 
 OVER_SAMPLES: Final = "the softmax is over the samples of a batch instead of the classes"
 """Text of the pairing that answers show whatever the loss is."""
@@ -257,7 +259,7 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.loss in MARGINS and output.share_of_targets(lambda values: values == 0) > MOST_ZEROS,
     ),
     Pairing(
-        "each target is broadcast to several answers, as of a recurrent layer that returns its whole sequence",
+        f"each target is {BROADCAST} to several answers, as of a recurrent layer that returns its whole sequence",
         lambda output: output.loss in DIFFERENCES | YES_NO and output.spreads_targets,
     ),
     Pairing(
@@ -300,7 +302,7 @@ def problem_of_own_loss(program: ProgramRecord) -> str:
     """Return the problem of a loss that the script computes itself; empty if there is none, or it has no such loss."""
     shapes = (loss.spread_shape for loss in program.losses if loss.spread_shape)
     texts = (str(shape).replace("-1", "N") for shape in shapes)
-    return next((f"targets are broadcast, so the loss averages numbers of shape {text}" for text in texts), "")
+    return next((f"targets are {BROADCAST}, so the loss averages numbers of shape {text}" for text in texts), "")
 
 
 def problem_of_pairing(output: Output) -> str:

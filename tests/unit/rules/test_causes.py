@@ -8,6 +8,7 @@ from sagemaker_debug_ext.rules.causes import CAUSES, LOOKS_LIKE_LABELS, SIGNS, l
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.inference.pairings import BROADCAST, OVER_SAMPLES
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
 
@@ -83,6 +84,13 @@ def test_equal_samples_are_a_matter_of_the_inputs():
     equal = Issue(rule="DuplicateBatches", step=9, message="In the first all samples are equal.")
     assert names(equal)[0] == "inputs"
     assert names(Issue(rule="DuplicateBatches", step=9)) == ["sampling"]
+
+
+@pytest.mark.parametrize("text", [f"targets which are {BROADCAST}", OVER_SAMPLES])
+def test_losses_that_mix_samples_are_a_matter_of_axes_as_well(text):
+    """Each answer depends on other samples, or is compared with their targets."""
+    assert names(Issue(rule="LossInputMismatch", step=0, message=text)) == ["loss or output", "axes"]
+    assert names(Issue(rule="LossInputMismatch", step=0, message="It gets probabilities.")) == ["loss or output"]
 
 
 def test_what_looks_like_wrong_labels_is_named_where_nothing_else_was_found():

@@ -16,6 +16,7 @@ from sagemaker_debug_ext.rules.inference.class_weights import ClassWeights, weig
 from sagemaker_debug_ext.rules.inference.consequences import OF_SUM
 from sagemaker_debug_ext.rules.inference.losses import TOO_SMALL, LossObservation, is_near, observed_losses
 from sagemaker_debug_ext.rules.inference.pairings import (
+    BROADCAST,
     OVER_SAMPLES,
     Output,
     adds_up_over_samples,
@@ -354,7 +355,7 @@ class LossInputMismatch(TensorRule):
         kind, scores, targets = given
         patience: int = self.parameters["patience"]
         if kind in DIFFERENCES and targets is not None and targets.shape != scores.shape:
-            text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
+            text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are {BROADCAST}"
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=text)
         self._observe_sum(view, name)
         seen = self._seen.setdefault(name, _Seen())
