@@ -233,7 +233,7 @@ class ClassImbalance(BuiltinRule):
         if not self.parameters["per_sample"]:
             return ()
         losses = [loss for loss in observed_losses(view) if loss.targets_name in names]
-        return tuple(sorted(loss.num_classes or 2 for loss in losses if loss.num_classes or loss.is_binary))
+        return tuple(sorted(loss.num_classes for loss in losses if loss.num_classes is not None))
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last steps, if no more steps will follow."""

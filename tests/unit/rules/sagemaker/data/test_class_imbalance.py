@@ -221,5 +221,7 @@ def test_labels_of_different_tasks_are_counted_apart(run_rule, is_other, name, f
             scores = rng.normal(size=32 if name.startswith("BCE") else (32, 2))
             steps.append(loss_tensors(scores, labels if scores.ndim > 1 else labels.astype(float), name=name))
         steps[-1]["Net_input_0"] = np.zeros((32, 3))
-    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "per_sample": True, "threshold_imbalance": 4}
-    assert bool(run_rule("ClassImbalance", steps_of(steps), **given)) == fires
+    given = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "threshold_imbalance": 4}
+    assert bool(run_rule("ClassImbalance", steps_of(steps), **given, per_sample=True)) == fires
+    # by default all labels count together, as for SageMaker's rule
+    assert run_rule("ClassImbalance", steps_of(steps), **given)
