@@ -30,7 +30,7 @@ ALIKE: Final = 0.5
 """Fraction of their first variation that predictions must keep to distinguish samples."""
 AVOIDED: Final = 0.1
 """Ratio of answers at the places of a mask to the part of all places that it covers, below which they avoid it."""
-LONG: Final = 30
+LONG: Final = 20
 """Number of steps in a row at which answers must have avoided a mask."""
 
 
@@ -148,7 +148,7 @@ class LossDirection(BuiltinRule):
     the mask, as they do where the overlap of both is minimised. Answers that know nothing but how much of all places
     the mask covers are as large as that part. The rule fires at the end of the job if answers where the mask is are
     below a tenth of that part, and of the first answers, while the loss is below its first values. This must have been
-    so for 30 steps and for more than half of all, because sound jobs may begin with answers near 0.
+    so for 20 steps and for more than half of all, because sound jobs may begin with answers near 0.
 
     Errors follow targets that grow, as those of an agent that learns to act, so these are not compared. Targets that
     have been the same number for all samples so far say nothing about errors: losses that need no targets,

@@ -108,7 +108,8 @@ AVOIDED = {
     "as the mean of masks that are often empty": ({"num_steps": 120, "last": 6e-3, "empty": True}, False),
     "never answered": ({"num_steps": 60, "first": 5e-3, "last": 1e-3}, False),
     "loss that rises": ({"num_steps": 60, "last": 1e-3, "falls": False}, False),
-    "few steps": ({"num_steps": 45, "last": 1e-3}, False),
+    "few steps": ({"num_steps": 37, "last": 1e-3}, False),
+    "enough steps": ({"num_steps": 38, "last": 1e-3}, True),
     "found at last": ({"num_steps": 90, "last": 1e-3, "back_at": 80}, False),
     "one place": ({"num_steps": 60, "last": 1e-3, "width": 1}, True),
 }
