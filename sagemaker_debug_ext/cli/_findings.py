@@ -102,9 +102,16 @@ def silent_line(names: Sequence[str]) -> str:
 
 
 def write_causes(causes: Sequence[LikelyCause]) -> None:
-    """Print the likely causes of the issues, and apart from them those that may be their consequences."""
-    for title, may_follow in (("Likely causes, the likeliest first:", False), ("What may follow from them:", True)):
-        chosen = [cause for cause in causes if cause.may_follow is may_follow]
+    """Print the likely causes of the issues, and apart from them their consequences and what would look the same."""
+    kinds: dict[str, list[LikelyCause]] = {
+        "Likely causes, the likeliest first:": [],
+        "What may follow from them:": [],
+        "What would look the same as the first:": [],
+    }
+    likely, following, alike = kinds.values()
+    for cause in causes:
+        (alike if cause.looks_like else following if cause.may_follow else likely).append(cause)
+    for title, chosen in kinds.items():
         if chosen:
             _output.write(title)
         for cause in chosen:

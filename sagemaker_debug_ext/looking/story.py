@@ -109,6 +109,7 @@ class Finding:
         issues: The first issues, at most 50.
         num_issues: Number of issues.
         may_follow: Whether it may be a consequence of other findings.
+        look_alikes: Names of other causes that would look the same, though no rule saw a sign of them.
     """
 
     trial: int
@@ -128,6 +129,7 @@ class Finding:
     issues: tuple[Issue, ...]
     num_issues: int
     may_follow: bool
+    look_alikes: tuple[str, ...]
 
 
 @attrs.frozen(kw_only=True)

@@ -129,17 +129,21 @@ def _findings(number: int, material: Material) -> list[Finding]:
     if material.verdict is None:
         return []
     issues = material.verdict.issues
-    causes = likely_causes(issues)
+    named = likely_causes(issues)
+    causes = [cause for cause in named if not cause.looks_like]
     explained = {issue for cause in causes for issue in cause.issues}
     others: dict[str, list[Issue]] = {}
     for issue in issues:
         if issue not in explained:
             others.setdefault(issue.rule, []).append(issue)
     causes += [LikelyCause(rule, _OTHER, tuple(found)) for rule, found in others.items()]
-    return [_finding(number, material, cause) for cause in causes]
+    return [
+        _finding(number, material, cause, [other.name for other in named if other.looks_like == cause.name])
+        for cause in causes
+    ]
 
 
-def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
+def _finding(number: int, material: Material, cause: LikelyCause, look_alikes: Sequence[str]) -> Finding:
     direct = [issue for issue in cause.issues if issue.rule == cause.rules[0]]
     first = min(direct, key=lambda issue: issue.step)
     tensors = list(dict.fromkeys(name for issue in (first, *direct, *cause.issues) for name in issue.tensors))
@@ -167,6 +171,7 @@ def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
         issues=tuple(by_step[:MAX_SHOWN]),
         num_issues=len(cause.issues),
         may_follow=cause.may_follow,
+        look_alikes=tuple(look_alikes),
     )
 
 
@@ -440,13 +445,19 @@ def is_of_workers(finding: Finding) -> bool:
 def related_findings(findings: Sequence[Finding], most: int) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     """Yield titles of findings beside the first, and for each title numbers from 1 and names of the findings.
 
-    What may follow from the first, or came later, is named by what was observed instead of by a possible cause.
+    What may follow from the first, or came later, is named by what was observed instead of by a possible cause. What
+    would look the same as the first has its number.
 
     Args:
         findings: The findings of a trial.
         most: Highest number of findings to name.
     """
-    titles: dict[str, list[tuple[int, str]]] = {"Also possible": [], "Found later": [], "May follow from it": []}
+    titles: dict[str, list[tuple[int, str]]] = {
+        "Also possible": [],
+        "Found later": [],
+        "May follow from it": [],
+        "Would look the same": [(1, cause) for finding in findings[:1] for cause in finding.look_alikes],
+    }
     for number, finding in list(enumerate(findings, 1))[1 : most + 1]:
         at = f"step {as_step(finding.found_at)}"
         sign = re.sub("(?<=[a-z])(?=[A-Z])", " ", finding.rules[0]).lower()

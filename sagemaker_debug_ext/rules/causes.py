@@ -10,10 +10,11 @@ The causes of issues are therefore ordered by how directly they are observed, an
 3. faults before the first update, which do not depend on the learning rate (initialisation, dead units);
 4. the size of updates (learning rate, regularisation);
 5. possible consequences of these (values that are not finite, exploding gradients, slow learning, overfitting);
-6. no learning, which points at the labels if no other fault was found, and then at what looks the same.
+6. no learning, which points at the labels if no other fault was found.
 
 Within each group, the order is that of `SIGNS`. Signs that can follow from an earlier one, by the table in
-`rules.inference.consequences`, come after all others.
+`rules.inference.consequences`, come after all others. If the rules of the likeliest cause see what happens, but not
+why, the causes in `LOOK_ALIKES` come last.
 """
 
 from __future__ import annotations
@@ -233,15 +234,55 @@ SIGNS: Final[tuple[Sign, ...]] = (
 """The causes that issues of rules point at, the most direct sign first."""
 
 
-NO_LEARNING: Final = frozenset({"Confusion", "LossNotDecreasing", "LossPlateau", "NoSkill", "PredictionCollapse"})
-"""Rules that find that a model learns nothing, but not why."""
+@attrs.frozen
+class LookAlikes:
+    """Causes that show in training as another one does.
 
-LOOKS_LIKE_LABELS: Final = ("axes", "loss or output")
-"""Causes for which a model learns nothing, as for wrong labels, where no other rule finds a fault.
+    Args:
+        cause: Name of the cause.
+        rules: The rules that see what happens, but not why.
+        others: Names of the causes that look the same, the likeliest first.
+    """
 
-Of real programs of which nothing else was seen, these were to blame most often after the labels: samples that a reshape
-mixes, and losses of their own.
-"""
+    cause: str
+    rules: frozenset[str]
+    others: tuple[str, ...]
+
+
+LOOK_ALIKES: Final[tuple[LookAlikes, ...]] = (
+    LookAlikes(
+        "labels",
+        frozenset({"Confusion", "LossNotDecreasing", "LossPlateau", "NoSkill", "PredictionCollapse"}),
+        ("axes", "loss or output"),
+    ),
+    LookAlikes(
+        "overfitting", frozenset({"GeneralizationGap", "Overfit", "Overtraining"}), ("evaluation data", "sampling")
+    ),
+    LookAlikes(
+        "dead units", frozenset({"ActivationCollapse", "DeadRelu"}), ("learning rate too high", "regularisation")
+    ),
+    LookAlikes("class imbalance", frozenset({"PredictionCollapse"}), ("sampling", "learning rate too high")),
+    LookAlikes(
+        "learning rate too high",
+        frozenset({"GradientOutlier", "LossDivergence", "LossSpike", "SaturatedActivation", "WeightUpdateRatio"}),
+        ("exploding gradients", "initialisation"),
+    ),
+    LookAlikes("exploding gradients", frozenset({"GradientOutlier"}), ("initialisation", "learning rate too high")),
+    LookAlikes(
+        "learning rate too low",
+        frozenset({"LearningRateTooLow", "SlowLearning", "Underfit", "WeightUpdateRatio"}),
+        ("inputs", "dead units"),
+    ),
+    LookAlikes(
+        "initialisation",
+        frozenset({"ActivationCollapse", "GradientDecay", "InitialLoss", "SaturatedActivation", "VanishingGradient"}),
+        ("inputs", "exploding gradients"),
+    ),
+)
+"""What was to blame in real programs where these rules alone had pointed at the likeliest cause, and wrongly."""
+
+MOST_CAUSES: Final = 3
+"""Number of causes beyond which none is added that only looks the same."""
 
 _SIGNS_OF: Final = {rule: [sign for sign in SIGNS if sign.rule == rule] for rule in {sign.rule for sign in SIGNS}}
 
@@ -255,12 +296,15 @@ class LikelyCause:
         meaning: Meaning of the cause.
         issues: The issues that point at it, the most direct one first.
         may_follow: Whether each of the issues can be a consequence of others.
+        looks_like: Name of the cause that has the same issues, if this one only looks the same; empty if rules saw
+            signs of this one.
     """
 
     name: str
     meaning: str
     issues: tuple[Issue, ...]
     may_follow: bool = False
+    looks_like: str = ""
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -275,6 +319,7 @@ class LikelyCause:
             "rules": list(self.rules),
             "first_issue_step": min(issue.step for issue in self.issues),
             "may_follow": self.may_follow,
+            "looks_like": self.looks_like,
         }
 
 
@@ -311,9 +356,16 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
 
 
 def _look_alikes(causes: list[LikelyCause]) -> list[LikelyCause]:
-    """Return what looks like wrong labels, if these are all that is known, and no rule saw the labels themselves."""
-    if [cause.name for cause in causes] != ["labels"] or not NO_LEARNING.issuperset(causes[0].rules):
+    """Return what looks like the likeliest cause, if there are few others, and no rule saw why it came."""
+    if not causes or any(FROM_NEW_DATA in issue.message for issue in causes[0].issues):
         return []
-    if any(FROM_NEW_DATA in issue.message for issue in causes[0].issues):
-        return []
-    return [LikelyCause(name, CAUSES[name], causes[0].issues) for name in LOOKS_LIKE_LABELS]
+    first, named = causes[0], {cause.name for cause in causes}
+    others = [
+        other
+        for known in LOOK_ALIKES
+        if known.cause == first.name and known.rules.issuperset(first.rules)
+        for other in known.others
+        if other not in named
+    ]
+    room = max(MOST_CAUSES - len(causes), 0)
+    return [LikelyCause(name, CAUSES[name], first.issues, looks_like=first.name) for name in others[:room]]

@@ -35,8 +35,8 @@ reads.
 parameters that suit most jobs. `likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` ranks the likely causes of
 the issues of several rules. `sagemaker-debug rules run TRIAL --recommended` does both; with `--json`, the causes are in
 the list `likely_causes` beside the list `rules`. A cause whose `may_follow` is true may be a consequence of another.
-Where a model learns nothing, and nothing else was found, the list names all that looks the same: wrong labels, samples
-that are mixed, and a loss that rewards something else.
+Rules may see what happens, but not why, as when a model learns nothing. Then the list goes on with causes that would
+look the same, up to three in all; `looks_like` of these names the first.
 
 A large gradient, unscaled inputs or small initial weights may keep a model from learning. Where it learns nevertheless,
 they are no fault. Rules that look for such reasons have the parameter `unless_learnt`, a gain in percent. The gain of a

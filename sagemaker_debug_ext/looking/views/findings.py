@@ -27,6 +27,7 @@ from sagemaker_debug_ext.looking.views.parts import (
     window,
 )
 from sagemaker_debug_ext.looking.views.workers import ranks_picture
+from sagemaker_debug_ext.rules.causes import CAUSES
 
 _ROWS: Final = 40
 _MAX_FINDINGS: Final = 6
@@ -51,6 +52,7 @@ def _finding(content: Content, number: int, place: int, finding: Finding) -> Ele
     inner: list[Child] = [
         None if is_headline else _in_words(finding),
         _meaning(finding),
+        _look_alikes(finding),
         _charts(content, number, finding, is_headline=is_headline) if place <= _MAX_FINDINGS else None,
         _issues(finding),
         _about(finding),
@@ -69,6 +71,14 @@ def _in_words(finding: Finding) -> Child:
 def _meaning(finding: Finding) -> Element:
     meaning = f"{finding.meaning[:1].upper()}{finding.meaning[1:]}"
     return element("p", f"{meaning}. Rules that agree: {', '.join(finding.rules)}.")
+
+
+def _look_alikes(finding: Finding) -> Child:
+    """Return what else would look the same, with the meaning of each; None if there is nothing."""
+    if not finding.look_alikes:
+        return None
+    named = "; ".join(f"{name} ({CAUSES[name]})" for name in finding.look_alikes)
+    return element("p", f"Would look the same, though no rule saw a sign of it: {named}.")
 
 
 def _charts(content: Content, number: int, finding: Finding, *, is_headline: bool) -> Element:

@@ -4,7 +4,7 @@ import pytest
 
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import Issue
-from sagemaker_debug_ext.rules.causes import CAUSES, LOOKS_LIKE_LABELS, SIGNS, likely_causes
+from sagemaker_debug_ext.rules.causes import CAUSES, LOOK_ALIKES, MOST_CAUSES, SIGNS, likely_causes
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
@@ -13,6 +13,10 @@ from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
 
 def names(*issues):
+    return [cause.name for cause in likely_causes(issues) if not cause.looks_like]
+
+
+def names_with_look_alikes(*issues):
     return [cause.name for cause in likely_causes(issues)]
 
 
@@ -39,7 +43,7 @@ def test_what_shows_before_the_first_update_is_no_matter_of_the_learning_rate():
 def test_a_cause_has_all_its_issues_and_each_once():
     """The most direct one first."""
     first, later = Issue(rule="LossDivergence", step=4), Issue(rule="LossSpike", step=4)
-    (cause,) = likely_causes([later, first, first])
+    cause, *_ = likely_causes([later, first, first])
     assert cause.issues == (first, later)
     assert cause.meaning == CAUSES["learning rate too high"]
 
@@ -93,26 +97,49 @@ def test_losses_that_mix_samples_are_a_matter_of_axes_as_well(text):
     assert names(Issue(rule="LossInputMismatch", step=0, message="It gets probabilities.")) == ["loss or output"]
 
 
+@pytest.mark.parametrize("alike", LOOK_ALIKES, ids=lambda alike: alike.cause)
+def test_look_alikes_are_known_causes_of_rules_that_point_at_the_first(alike):
+    """No cause looks like itself."""
+    assert {alike.cause, *alike.others} <= set(CAUSES)
+    assert alike.cause not in alike.others
+    assert alike.rules <= {sign.rule for sign in SIGNS if sign.cause == alike.cause}
+
+
 def test_what_looks_like_wrong_labels_is_named_where_nothing_else_was_found():
     """Samples that are mixed, or a loss of its own, leave a model without skill as well."""
     silent = [Issue(rule=rule, step=1) for rule in ("NoSkill", "LossPlateau")]
-    assert names(*silent) == ["labels", *LOOKS_LIKE_LABELS]
     labels, *others = likely_causes(silent)
+    assert [labels.name, *(cause.name for cause in others)] == ["labels", "axes", "loss or output"]
     assert {cause.issues for cause in others} == {labels.issues}
+    assert [cause.looks_like for cause in (labels, *others)] == ["", "labels", "labels"]
     assert not any(cause.may_follow for cause in others)
+
+
+def test_look_alikes_of_the_likeliest_cause_fill_the_list_up_to_three():
+    """Causes with signs of their own come before, and are not named twice."""
+    gap, flat = Issue(rule="Overfit", step=60), Issue(rule="NoSkill", step=3)
+    assert names_with_look_alikes(gap) == ["overfitting", "evaluation data", "sampling"]
+    assert names_with_look_alikes(gap, flat) == ["overfitting", "labels", "evaluation data"]
+    assert names_with_look_alikes(gap, Issue(rule="EvaluationOverlap", step=60)) == [
+        "overfitting",
+        "sampling",
+        "evaluation data",
+    ]
+    more = (Issue(rule="LossSpike", step=5), Issue(rule="DeadRelu", step=5))
+    assert len(names_with_look_alikes(gap, flat, *more)) > MOST_CAUSES
+    assert "evaluation data" not in names_with_look_alikes(gap, flat, *more)
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        Issue(rule="SlowLearning", step=1),
         Issue(rule="ClassImbalance", step=1),
         Issue(rule="TokenShift", step=1, message=f"Tokens are {LATER}"),
         Issue(rule="NoSkill", step=2, message=f"The model learns nothing {FROM_NEW_DATA}"),
         Issue(rule="Custom", step=2),
     ],
-    ids=["another cause", "another one of data", "labels themselves", "learnt in training", "a rule of one's own"],
+    ids=["a cause that was seen", "labels themselves", "learnt in training", "a rule of one's own"],
 )
-def test_nothing_looks_like_wrong_labels_where_more_is_known(more):
+def test_nothing_looks_the_same_where_the_cause_was_seen(more):
     """What was found says more than what was not."""
-    assert set(LOOKS_LIKE_LABELS).isdisjoint(names(Issue(rule="NoSkill", step=1), more))
+    assert not any(cause.looks_like for cause in likely_causes([Issue(rule="NoSkill", step=1), more]))
