@@ -64,6 +64,10 @@ class SettlingBackend(Backend):
         """Return whether an object exists; the end marker exists only if the copy is complete."""
         return self._backend.exists(key) and (key != END_KEY or self._has_ended())
 
+    def is_gone(self) -> bool:
+        """See `Backend.is_gone`."""
+        return self._backend.is_gone()
+
     def watch(self, prefix: str) -> Watch:
         """Return a watch that reports objects once they may be relied on."""
         return _SettlingWatch(self, prefix, self._backend.watch(prefix), self._clock)

@@ -6,7 +6,6 @@ import operator
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -88,7 +87,7 @@ class _Follower:
         """Read new steps, and return whether there were any."""
         reader = self.trial.index_reader
         try:
-            if "://" not in self.trial.path and not Path(self.trial.path).is_dir():
+            if reader.is_gone():
                 raise FileNotFoundError("its folder is gone")
             reader.follow()
             seen = reader.num_news

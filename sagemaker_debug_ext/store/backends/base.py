@@ -97,6 +97,10 @@ class Backend(abc.ABC):
         """
         return None
 
+    def is_gone(self) -> bool:
+        """Return whether the place of all objects is not there, so that none of them can come; False if unknown."""
+        return False
+
     def read_many(self, ranges: Iterable[ByteRange]) -> Sequence[Buffer | OSError | None]:
         """Return the result of `read` for each range, in order; errors are returned instead of raised."""
         return [self._read_or_fail(byte_range) for byte_range in ranges]

@@ -268,6 +268,9 @@ class LocalBackend(Backend):
         except OSError:
             return None
 
+    def is_gone(self) -> bool:
+        return not os.path.isdir(self.url)
+
     def delete(self, key: str) -> None:
         folder, _, name = check_key(key).rpartition("/")
         # A link does not count as a folder, so what it points to is not touched.

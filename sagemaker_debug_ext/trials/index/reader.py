@@ -348,6 +348,10 @@ class TrialReader:
                         break
         return wanted
 
+    def is_gone(self) -> bool:
+        """Return whether the folder of the trial is not there any more; False if unknown."""
+        return self._backend.is_gone()
+
     def read_one(self, record: StoredRecord, may_refresh: bool) -> Array:
         """Read one value; see `read`."""
         try:
@@ -388,7 +392,7 @@ class TrialReader:
         return self.events.value(event_file, location, name, step, file_end)
 
     def _may_still_come(self, record: StoredRecord) -> bool:
-        if self._backend.exists(record.event_file) or has_ended(self._backend):
+        if self._backend.exists(record.event_file) or has_ended(self._backend) or self.is_gone():
             return False
         with self.lock:
             return not self.index.has_later_step(record.worker, record.step)

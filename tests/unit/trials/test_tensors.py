@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from sagemaker_debug_ext.errors import (
     StepUnavailable,
     TensorUnavailableForStep,
 )
+from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import event_key, index_key, reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -230,6 +233,17 @@ def test_event_file_when_it_may_still_come_then_waited_for(job, open_trial, cloc
     clock.at(8, lambda: job.backend.write(key, (content,)))
     assert np.array_equal(tensor.value(4), WEIGHT + 4)
     assert clock.now == 8
+
+
+def test_event_file_when_the_folder_of_the_trial_is_gone_then_not_waited_for(new_job, open_trial, clock, tmp_path):
+    """Nothing comes into a folder that somebody has deleted."""
+    job = new_job(backend=LocalBackend(tmp_path / "job")).write_collections()
+    job.write(0)
+    tensor = open_trial(job).tensor("loss")
+    shutil.rmtree(tmp_path / "job")
+    with pytest.raises(TensorUnavailableForStep):
+        tensor.value(0)
+    assert clock.now == 0
 
 
 def test_event_file_when_damaged_then_the_error_and_the_problem_name_it(job, open_trial):
