@@ -79,27 +79,29 @@ class _Follower:
         self.trial = trial
         self.material: Material | None = None
         self.trouble = ""
+        self.state = JobState.RUNNING
         self._reader = MaterialReader(trial, _MAX_COLUMNS)
         self._seen_news = -1
         self._times: list[tuple[float, int]] = []
 
     def look(self, verdict: Verdict | None, has_news: bool) -> bool:
-        """Read new steps, and return whether there were any."""
+        """Read new steps, and return whether there is anything new."""
         reader = self.trial.index_reader
         try:
             if reader.is_gone():
                 raise FileNotFoundError("its folder is gone")
             reader.follow()
-            seen = reader.num_news
+            seen, state = reader.num_news, self.trial.job_state()
             is_behind = self.material is not None and self.num_unread > 0
-            if seen == self._seen_news and not is_behind and not has_news:
+            is_known = (seen, state, self.trouble) == (self._seen_news, self.state, "")
+            if is_known and not is_behind and not has_news:
                 return False
             self.material = self._reader.read(verdict, _READING_SECONDS)
         except (OSError, DebugExtError) as error:
             trouble = f"{self.trial.path} cannot be read any more: {error}"
             has_changed, self.trouble = trouble != self.trouble, trouble
             return has_changed
-        self._seen_news, self.trouble = seen, ""
+        self._seen_news, self.state, self.trouble = seen, state, ""
         self._note_time()
         return True
 
@@ -109,7 +111,7 @@ class _Follower:
             self.material is not None
             and not self.trouble
             and not self.num_unread
-            and self.trial.job_state() is not JobState.RUNNING
+            and self.state is not JobState.RUNNING
         )
 
     @property
@@ -122,7 +124,7 @@ class _Follower:
         """Return the current state of the trial."""
         begin, end = (self._times[0], self._times[-1]) if self._times else ((0.0, 0), (time.monotonic(), 0))
         seconds = end[0] - begin[0]
-        state = JOB_STATES[self.trial.job_state()]
+        state = JOB_STATES[self.state]
         return Pulse(
             name=trial_name(self.trial),
             state=None if self.trouble else state,
@@ -247,7 +249,7 @@ class Board:
             if follower.look(verdict, has_news) and self._is_known():
                 self._publish()
             self._is_done[number] = rules_have_ended and follower.has_read_all()
-            if not follower.trial.loaded_all_steps:
+            if follower.state is not JobState.ENDED:
                 self._stopping.wait(min(_REST * (time.thread_time() - began), _LONGEST_PAUSE_SECONDS))
             woken.wait(poll_seconds)
 

@@ -409,27 +409,38 @@ class _LocalWatch(Watch):
         keys = [top]
         while keys:
             key = keys.pop()
-            path = f"{self._root}/{key}"
-            now_ns = time.time_ns()
             try:
-                status = os.lstat(path)
+                folder = self._look_at(key, found, thoroughly)
             except OSError as error:
                 if error.errno not in _NO_FOLDER:
                     raise
-                for gone in [name for name in self._folders if f"{name}/".startswith(f"{key}/")]:
-                    del self._folders[gone]
-                    self._unsettled.discard(gone)
+                self._forget_folder(key)
                 continue
-            if not stat.S_ISDIR(status.st_mode):
+            if folder is None:
                 continue
-            folder = self._folders.setdefault(key, _Folder())
-            if thoroughly or folder.may_have_changed(status.st_mtime_ns, now_ns):
-                num_found = len(found)
-                self._read(path, key, folder, found, thoroughly)
-                if len(found) > num_found:
-                    self._unsettled.add(key)
-                folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
             keys += [f"{key}/{name}" for name in reversed(folder.folders) if f"{key}/{name}" >= begin]
+
+    def _look_at(self, key: str, found: list[ObjectInfo], thoroughly: bool) -> _Folder | None:
+        """Look for changes in one folder and return it; None if there is something else in its place."""
+        path = f"{self._root}/{key}"
+        now_ns = time.time_ns()
+        status = os.lstat(path)
+        if not stat.S_ISDIR(status.st_mode):
+            return None
+        folder = self._folders.setdefault(key, _Folder())
+        if thoroughly or folder.may_have_changed(status.st_mtime_ns, now_ns):
+            num_found = len(found)
+            self._read(path, key, folder, found, thoroughly)
+            if len(found) > num_found:
+                self._unsettled.add(key)
+            folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
+        return folder
+
+    def _forget_folder(self, key: str) -> None:
+        """Forget a folder that is gone, and all below it."""
+        for gone in [name for name in self._folders if f"{name}/".startswith(f"{key}/")]:
+            del self._folders[gone]
+            self._unsettled.discard(gone)
 
     def _is_still(self) -> bool:
         """Return whether no folder has changed since before it was read.

@@ -20,7 +20,8 @@ from sagemaker_debug_ext.looking.terminal.drawing import curve_lines, plain
 from sagemaker_debug_ext.looking.terminal.lines import first_screen, follow
 from sagemaker_debug_ext.looking.terminal.screens import SCREENS, View, draw, pulse_text
 from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.trials import Trial, create_trial
+from sagemaker_debug_ext.trials.index.reader import TrialReader
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 from .conftest import BROKEN_AT, becomes_nan, write_job
@@ -42,6 +43,15 @@ def write_steps(trial, first, last, names=("net.a.weight", "net.b.weight")):
         tensors = {name: np.full((3, 2), 1.0 + step, "f4") for name in names}
         tensors |= {f"gradient/{name}": np.full((3, 2), 0.5 + number, "f4") for number, name in enumerate(names)}
         trial.write(ModeKeys.TRAIN, step, {"CrossEntropyLoss_output_0": np.float32(1 / (1 + step)), **tensors})
+
+
+def raising(error):
+    """Return a function that raises an error whatever it gets."""
+
+    def fail(*_arguments, **_options):
+        raise error
+
+    return fail
 
 
 def until(happened, seconds=60.0):
@@ -135,6 +145,23 @@ def test_board_when_the_trial_vanishes_then_it_is_said_and_the_last_values_stay(
     assert pulse.trouble == f"{tmp_path / 'job'} cannot be read any more: its folder is gone"
     assert pulse.state is None
     assert board.snapshot().story.trials[0].last_step == 2
+
+
+def test_board_when_the_storage_fails_for_a_while_then_it_goes_on_afterwards(tmp_path, boards, monkeypatch):
+    """Wherever it fails while the trial is looked at."""
+    writer = SmallTrial(tmp_path / "job")
+    write_steps(writer, 0, 3)
+    board = boards(tmp_path / "job", choice=None)
+    until(lambda: board.version)
+    for place in (TrialReader, Trial):
+        with monkeypatch.context() as failing:
+            method = "follow" if place is TrialReader else "job_state"
+            failing.setattr(place, method, raising(OSError("no route to host")))
+            until(lambda: board.pulses()[0].trouble)
+        assert board.pulses()[0].trouble.endswith("no route to host")
+        until(lambda: not board.pulses()[0].trouble)
+    write_steps(writer, 3, 5)
+    until(lambda: board.pulses()[0].last_step == 4)
 
 
 def test_board_when_a_rule_is_wrong_then_why_it_does_not_run(tmp_path, boards):
