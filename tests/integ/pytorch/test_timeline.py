@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -68,18 +70,43 @@ for epoch in range(1_000_000):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("workers",), ("compile",)], ids=["plain", "workers", "compiled"])
-def test_training_when_timed_then_computes_the_same_to_the_last_bit(tmp_path, options):
+class Timed(NamedTuple):
+    """What a timed training printed, where its events are, and when it had ended."""
+
+    printed: str
+    output: Path
+    ended_at: float
+
+
+@pytest.fixture(scope="module")
+def printed_alone(tmp_path_factory):
+    """Return what the training prints that is not timed: its parameters and the state of random numbers."""
+    return run_script(TRAINING, None, [tmp_path_factory.mktemp("alone") / "model.pt"])
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory):
+    """Return the timed training."""
+    folder = tmp_path_factory.mktemp("timed")
+    return Timed(run_script(TRAINING, folder / "out", [folder / "model.pt"]), folder / "out", time.time())
+
+
+def test_training_when_timed_then_computes_the_same_to_the_last_bit(timed, printed_alone):
     """Parameters and the state of random numbers are those of a run that is not timed."""
+    assert timed.printed == printed_alone
+
+
+@pytest.mark.parametrize("options", [("workers",), ("compile",)], ids=["workers", "compiled"])
+def test_training_with_options_when_timed_then_computes_the_same_to_the_last_bit(tmp_path, options):
+    """Processes that load data, and a compiled model."""
     arguments = [tmp_path / "model.pt", *options]
     assert run_script(TRAINING, None, arguments) == run_script(TRAINING, tmp_path / "out", arguments)
     assert count_phases(tmp_path / "out")["Step:ModeKeys.TRAIN"] == 16
 
 
-def test_events_when_a_script_trains_and_evaluates_then_hold_every_step_and_gap(tmp_path):
+def test_events_when_a_script_trains_and_evaluates_then_hold_every_step_and_gap(timed):
     """Two epochs of eight batches, four of evaluation, and a checkpoint."""
-    run_script(TRAINING, tmp_path / "out", [tmp_path / "model.pt"])
-    assert count_phases(tmp_path / "out") == {
+    assert count_phases(timed.output) == {
         "Step:ModeKeys.TRAIN": 16,
         "Forward": 16,
         "Backward(post-forward)": 16,
@@ -89,7 +116,7 @@ def test_events_when_a_script_trains_and_evaluates_then_hold_every_step_and_gap(
         "DataLoaderIterInitialize": 4,
         "Checkpoint": 2,
     }
-    events = events_of(tmp_path / "out")
+    events = events_of(timed.output)
     steps = [event for event in events if event.event_phase == "Step:ModeKeys.TRAIN"]
     assert [event.step for event in steps] == list(range(16))
     for step in steps:
@@ -98,7 +125,7 @@ def test_events_when_a_script_trains_and_evaluates_then_hold_every_step_and_gap(
         assert all(step.start_time <= part.start_time and part.end_time <= step.end_time for part in parts)
     waits = [event.duration for event in events if event.event_phase == "DataLoaderIter"]
     assert sorted(waits)[len(waits) // 2] >= 4000  # four samples of a millisecond each
-    assert abs(steps[-1].end_time / 1e6 - time.time()) < 60
+    assert abs(steps[-1].end_time / 1e6 - timed.ended_at) < 60
 
 
 _PARTS = ("Forward", "Backward(post-forward)", "Optimizer")
@@ -162,7 +189,7 @@ assert collate() == 5
     run_script(script)
 
 
-def test_timing_when_it_fails_then_training_goes_on(tmp_path):
+def test_timing_when_it_fails_then_training_goes_on(tmp_path, printed_alone):
     """The first error is logged, and ends the timing."""
     script = f"""
 import sys
@@ -177,7 +204,7 @@ sys.argv = ["script", {str(tmp_path / "model.pt")!r}]
     done = subprocess.run(command, env=environment(tmp_path / "out"), capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stderr.count("steps are no longer timed") == 1
-    assert done.stdout == run_script(TRAINING, None, [tmp_path / "model.pt"])
+    assert done.stdout == printed_alone
 
 
 def _write_config(path, **parts):
@@ -185,7 +212,7 @@ def _write_config(path, **parts):
     path.write_text(json.dumps({"ProfilingParameters": {"LocalPath": "x", **parameters}}))
 
 
-def test_detail_when_a_range_of_steps_is_asked_for_then_operators_and_functions_are_written(tmp_path):
+def test_detail_when_a_range_of_steps_is_asked_for_then_operators_and_functions_are_written(tmp_path, printed_alone):
     """Operators of steps 3 and 4, functions of step 6, and the trace of PyTorch itself."""
     config = tmp_path / "profilerconfig.json"
     _write_config(
@@ -193,9 +220,8 @@ def test_detail_when_a_range_of_steps_is_asked_for_then_operators_and_functions_
         DetailedProfilingConfig={"StartStep": 3, "NumSteps": 2},
         PythonProfilingConfig={"StartStep": 6, "NumSteps": 1, "cProfileTimer": "cpu_time"},
     )
-    plain = run_script(TRAINING, None, [tmp_path / "model.pt"])
-    timed = run_script(TRAINING, tmp_path / "out", [tmp_path / "model.pt"], SMPROFILER_CONFIG_PATH=str(config))
-    assert plain == timed
+    printed = run_script(TRAINING, tmp_path / "out", [tmp_path / "model.pt"], SMPROFILER_CONFIG_PATH=str(config))
+    assert printed == printed_alone
     events = events_of(tmp_path / "out")
     operators = [event for event in events if event.event_phase == "cpu_functions"]
     assert {event.step for event in operators} == {3, 4}
