@@ -107,6 +107,7 @@ class EvaluationOverlap(TensorRule):
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
         self._waiting: dict[str, list[Sequence[bytes]]] = collections.defaultdict(list)
         self._have_fractions: set[str] = set()
+        self._are_mixed: set[str] = set()
         self._last_batch: dict[str, set[bytes]] = {}
         self._num_partial: collections.Counter[str] = collections.Counter()
 
@@ -165,6 +166,8 @@ class EvaluationOverlap(TensorRule):
         if trained.isdisjoint(batch) and covered >= NEARLY_ALL * len(trained):  # training goes on with other data
             return None
         for samples in waiting:
+            if not (trained.isdisjoint(samples) or trained.issuperset(samples)):
+                self._are_mixed.add(name)
             if len(evaluated) < MAX_KEPT:
                 evaluated.update(samples)
                 known.update(trained.intersection(samples))
@@ -172,13 +175,20 @@ class EvaluationOverlap(TensorRule):
             self._repeats[name].add(list(itertools.chain.from_iterable(_first_pass(waiting))))
         if len(evaluated) < MIN_SAMPLES:
             return None
-        if len(evaluated) - len(known) >= MIN_SAMPLES and len(known) >= NEARLY_ALL * len(trained):
+        if self._shows_progress(name):
             return None
         share = 100 * len(known) / len(evaluated)
         by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))
         limit: float = self.parameters["max_share_percent"]
         fires = share > limit + (100 - limit) * by_chance
         return Measurement(share, fires=fires, threshold=limit, severity=share)
+
+    def _shows_progress(self, name: str) -> bool:
+        """Return whether training data are evaluated on purpose, beside new samples."""
+        num_trained, num_known = len(self._trained[name]), len(self._known[name])
+        num_new = len(self._evaluated[name]) - num_known
+        is_part = name not in self._are_mixed and num_known <= min(num_new, num_trained / 2)
+        return num_new >= MIN_SAMPLES and (is_part or num_known >= NEARLY_ALL * num_trained)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (

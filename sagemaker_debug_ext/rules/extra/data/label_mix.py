@@ -142,7 +142,7 @@ class LabelMix(BuiltinRule):
 
     def configure(self) -> None:
         self._labels = chosen_or(self.parameters["labels_regex"], Role.ALL_LABELS)
-        self._seen: dict[str, _Labels] = {}
+        self._seen: dict[tuple[str, int], _Labels] = {}
         self._evaluated: dict[str, set[int]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -168,7 +168,7 @@ class LabelMix(BuiltinRule):
                 self._evaluated.setdefault(loss.name, set()).update(loss.targets.reshape(-1).tolist())
                 continue
             was_evaluated = True
-            seen = self._seen.setdefault(loss.name, _Labels())
+            seen = self._seen.setdefault((loss.name, loss.num_classes), _Labels())
             targets = loss.targets.reshape(-1)
             seen.total.update(targets.tolist())
             if len(targets) >= MIN_BATCH:

@@ -104,13 +104,23 @@ def test_cross_validation_is_no_overlap(run_rule, second, fires):
     assert bool(run_rule("EvaluationOverlap", steps)) == fires
 
 
-@pytest.mark.parametrize(("num_known", "num_new", "fires"), [(80, 40, False), (80, 0, True), (40, 40, True)])
-def test_all_training_data_may_be_evaluated_beside_new_ones(run_rule, num_known, num_new, fires):
-    """Scripts print errors on both; a part of the training data among new samples, or these alone, are a leak."""
+@pytest.mark.parametrize(
+    ("num_known", "num_new", "num_batches", "fires"),
+    [
+        (80, 40, 4, False),
+        (80, 0, 4, True),
+        (40, 40, 4, False),
+        (40, 40, 3, True),  # a batch has samples of both kinds
+        (40, 36, 19, True),  # there are fewer new ones
+        (44, 44, 4, True),  # more than half of those that were trained on
+    ],
+)
+def test_training_data_may_be_evaluated_beside_new_ones(run_rule, num_known, num_new, num_batches, fires):
+    """Scripts print errors on both; most of the training data, or some among new ones, or these alone, are a leak."""
     known, new = np.random.default_rng(0).normal(size=(2, 80, 5))
     steps = {(TRAIN, step): {"Net_input_0": known[step * 20 : step * 20 + 20]} for step in range(4)}
     evaluated = np.concatenate([known[:num_known], new[:num_new]])
-    steps |= steps_of(({"Net_input_0": part} for part in np.array_split(evaluated, 4)), EVAL)
+    steps |= steps_of(({"Net_input_0": part} for part in np.array_split(evaluated, num_batches)), EVAL)
     steps[TRAIN, 4] = {"Net_input_0": known[-10:]}
     assert bool(run_rule("EvaluationOverlap", steps)) == fires
 

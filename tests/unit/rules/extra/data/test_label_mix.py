@@ -71,6 +71,16 @@ def test_labels_when_batches_are_mixed_enough_then_do_not_fire(run_rule, first, 
     assert bool(run_rule("LabelMix", steps_of_labels(batches))) == fires
 
 
+@pytest.mark.parametrize(("num_classes", "fires"), [(2, False), (40, True)])
+def test_labels_of_another_task_after_a_first_one_are_not_compared_with_it(run_rule, num_classes, fires):
+    """The same loss may teach many classes at first, and then two; two of many are sorted."""
+    first = [RNG.integers(0, 40, 40) for _ in range(20)]
+    steps = steps_of_labels(first, num_classes=40)
+    for step in range(20, 40):
+        steps[TRAIN, step] = loss_tensors(np.zeros((16, num_classes)), RNG.integers(0, 2, 16))
+    assert bool(run_rule("LabelMix", steps)) == fires
+
+
 def test_rare_classes_among_all_labels_fire(run_rule):
     """Labels saved as a whole, as by boosted trees, fire if a class is too rare, and fractions are not classes."""
     for rare, fires in ((1, True), (2, False)):
