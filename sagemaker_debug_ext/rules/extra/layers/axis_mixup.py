@@ -29,6 +29,10 @@ RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
 """Classes of the layers whose inputs are series."""
 FEWEST_PLACES: Final = 8
 """Fewest samples, and steps of time, of a series to look at."""
+FEWEST_SCALED: Final = 32
+"""Fewest numbers that are compared apart from a scale and an offset, which fit any two numbers."""
+ROUNDING: Final = 1e-4
+"""Largest error of scaled numbers, as a fraction of their range."""
 MOST_ATTENTIONS: Final = 4
 """Attentions to look at, because those of a model are alike."""
 MOST_PROJECTIONS: Final = 6
@@ -122,8 +126,22 @@ def _long_axes(shape: tuple[int, ...]) -> list[int]:
 
 
 def _has_same_numbers(one: Array, other: Array) -> bool:
+    """Return whether two tensors have the same numbers in the same order, apart from one scale and offset for all."""
     first, second = one.reshape(-1), other.reshape(-1)
-    return bool(np.any(first != first[0]) and np.array_equal(first, second))
+    if not np.any(first != first[0]):
+        return False
+    return np.array_equal(first, second) or (len(first) >= FEWEST_SCALED and _is_scaled(first, second))
+
+
+def _is_scaled(first: Array, second: Array) -> bool:
+    """Return whether numbers are others, which are not all equal, times a number and plus another."""
+    numbers, scaled = to_float64(first), to_float64(second)
+    if not (np.isfinite(numbers).all() and np.isfinite(scaled).all()):
+        return False
+    low, high = int(numbers.argmin()), int(numbers.argmax())
+    scale = (scaled[high] - scaled[low]) / (numbers[high] - numbers[low])
+    expected = scaled[low] + scale * (numbers - numbers[low])
+    return bool(scale != 0 and np.abs(expected - scaled).max() <= ROUNDING * abs(scaled[high] - scaled[low]))
 
 
 class AxisMixup(FirstStepsRule):
@@ -132,7 +150,8 @@ class AxisMixup(FirstStepsRule):
     Checks TRAIN steps (or steps without a mode), and decides after `patience` of them. The rule fires if
 
     - the input of a layer has the axes of another layer's output, or of the model's input, in another order, but the
-      same numbers in the same order: it was reshaped, not transposed. The places of pictures may have become one axis;
+      same numbers in the same order: it was reshaped, not transposed. The numbers may have been scaled and shifted
+      as a whole. The places of pictures may have become one axis;
     - the input of a layer is what another has put out for samples along the second axis, as the last states of a
       recurrent layer, flattened to rows of samples without that axis being moved to the front;
     - the input of a recurrent or attention layer is what another has put out with its channels along the second axis,

@@ -35,13 +35,37 @@ def steps_of(tensors_of, num=3):
         (lambda x: x.reshape(NUM_SAMPLES * NUM_TIMES, NUM_FEATURES), False),
         (lambda x: x.reshape(NUM_SAMPLES, -1), False),
         (lambda x: np.ones_like(x).reshape(NUM_TIMES, NUM_SAMPLES, NUM_FEATURES), False),
+        (lambda x: ((x - 0.5) / -0.25).astype("f4").reshape(NUM_SAMPLES, NUM_FEATURES, NUM_TIMES), True),
+        (lambda x: (x * 0 + 1).reshape(NUM_SAMPLES, NUM_FEATURES, NUM_TIMES), False),
+        (lambda x: np.tanh(0.1 * x).reshape(NUM_SAMPLES, NUM_FEATURES, NUM_TIMES), False),
+        (lambda x: np.log(x).reshape(NUM_SAMPLES, NUM_FEATURES, NUM_TIMES), False),
     ],
-    ids=["samples moved", "features moved", "transposed", "times as samples", "flattened", "equal numbers"],
+    ids=[
+        "samples moved",
+        "features moved",
+        "transposed",
+        "times as samples",
+        "flattened",
+        "equal numbers",
+        "scaled as well",
+        "scaled with 0",
+        "passed through a function",
+        "not finite",
+    ],
 )
+@pytest.mark.filterwarnings("ignore:invalid value encountered in log")
 def test_inputs_that_were_reshaped_instead_of_transposed_fire(run_rule, between, fires):
     """Only the same numbers in the same order under axes in another order are a reshape where a transpose was meant."""
     steps = steps_of(lambda x: {"Net_input_0": x, "lstm_input_0": between(x)})
     assert fired_at(run_rule("AxisMixup", steps)) == ([1] if fires else [])
+
+
+@pytest.mark.parametrize(("num_samples", "fires"), [(15, False), (16, True)])
+def test_few_numbers_are_not_compared_apart_from_a_scale(run_rule, num_samples, fires):
+    """Two numbers are always others that were scaled."""
+    flags = np.arange(num_samples * 2) % 2
+    given = {"Net_input_0": flags.reshape(num_samples, 2), "lstm_input_0": 3.0 * flags.reshape(2, num_samples)}
+    assert bool(run_rule("AxisMixup", steps_of(lambda _: given))) == fires
 
 
 def test_axes_of_length_one_are_no_order(run_rule):
