@@ -74,7 +74,8 @@ class Selection:
             or any(group.matches(name) for group in groups)
             or (any(group.matches(name) for group in parameters) and not scheme.is_of_layer(name))
         ]
-        return scheme.raw_inputs(found, names, trial) if Role.MODEL_INPUT in self.roles else found
+        has_inputs = not {Role.MODEL_INPUT, Role.FURTHER_INPUT}.isdisjoint(self.roles)
+        return scheme.raw_inputs(found, names, trial) if has_inputs else found
 
     def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
         """Return the patterns, including those of the roles in a trial."""

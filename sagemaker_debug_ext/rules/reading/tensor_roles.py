@@ -26,6 +26,7 @@ class Role(enum.Enum):
     """Role of a tensor that no collection identifies."""
 
     MODEL_INPUT = "inputs of the model"
+    FURTHER_INPUT = "further inputs of the model"
     MODEL_OUTPUT = "outputs of the model"
     LAYER_INPUT = "inputs of layers"
     LAYER_OUTPUT = "outputs of layers"
@@ -51,6 +52,7 @@ _MOST_PARTS: Final = 4
 
 NOTHING: Final = r"(?!)"
 """Matches no name."""
+_INPUT_NUMBER: Final = re.compile("input_[0-9]+$")
 _KERAS_PREDICTIONS: Final = re.compile("predictions((?:_[0-9]+)?)")
 
 _COMPARES_TWO: Final = re.compile(r"(CosineEmbedding|MarginRanking)Loss(_[0-9]+)?_input_0$")
@@ -92,6 +94,7 @@ class NamingScheme:
     has_running_losses: ClassVar[bool] = False
     patterns: ClassVar[Mapping[Role, str]] = {
         Role.MODEL_INPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*(_[0-9]+)?_input_0$",
+        Role.FURTHER_INPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*(_[0-9]+)?_input_[1-9][0-9]*$",
         Role.MODEL_OUTPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*(_[0-9]+)?_output_0$",
         Role.LAYER_INPUT: r"_input_[0-9]+$",
         Role.LAYER_OUTPUT: r"_output_[0-9]+$",
@@ -125,18 +128,18 @@ class NamingScheme:
             names: All available names.
             trial: The trial, whose collections include parameters saved at other steps.
         """
-        fed = {f"{model}_input_0" for model in (trial.program.fed_models if trial.program is not None else ())}
-        selected = [name for name in selected if name not in fed]
-        inputs = [name for name in selected if name.endswith("_input_0")]
-        if len(inputs) < 2:
+        owners = {name: _INPUT_NUMBER.sub("", name) for name in selected if _INPUT_NUMBER.search(name)}
+        fed = {f"{model}_" for model in (trial.program.fed_models if trial.program is not None else ())}
+        selected = [name for name in selected if owners.get(name) not in fed]
+        models = {owners[name] for name in selected if name in owners}
+        if len(models) < 2:
             return selected
         known = trial.collections()
         groups = [known[group] for group in PARAMETERS if group in known]
         parameters = {name for group in groups for name in group.tensor_names}
         parameters |= {name for name in names if any(group.matches(name) for group in groups)}
-        owners = {name: name.removesuffix("input_0") for name in inputs}
-        others = {name for name in inputs if not any(parameter.startswith(owners[name]) for parameter in parameters)}
-        return selected if len(others) == len(inputs) else [name for name in selected if name not in others]
+        others = {model for model in models if not any(parameter.startswith(model) for parameter in parameters)}
+        return selected if others == models else [name for name in selected if owners.get(name) not in others]
 
     def is_gradient(self, name: str) -> bool:
         """Return whether a tensor is the gradient of a parameter."""
@@ -249,6 +252,7 @@ class _GluonScheme(NamingScheme):
     patterns: ClassVar[Mapping[Role, str]] = {
         **NamingScheme.patterns,
         Role.MODEL_INPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_input_0$",
+        Role.FURTHER_INPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_input_[1-9][0-9]*$",
         Role.MODEL_OUTPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_output_0$",
         Role.PREDICTION: r"loss[0-9]*_input_0$",
         Role.CLASS_SCORES: r"crossentropyloss[0-9]*_input_0$",
@@ -296,6 +300,7 @@ class _KerasScheme(NamingScheme):
     has_running_losses = True
     patterns: ClassVar[Mapping[Role, str]] = {
         Role.MODEL_INPUT: r"^inputs(_[0-9]+)?$",
+        Role.FURTHER_INPUT: NOTHING,
         Role.MODEL_OUTPUT: r"^predictions(_[0-9]+)?$",
         Role.LAYER_INPUT: r"/inputs(_[0-9]+)?$",
         Role.LAYER_OUTPUT: r"/outputs(_[0-9]+)?$",

@@ -13,12 +13,14 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, 
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 Numbers = npt.NDArray[np.float64]
 
+FURTHER: Final = Selection(roles=(Role.FURTHER_INPUT,))
+"""Inputs beside the first one, which may be the labels themselves, for a loss that the model computes."""
 MAX_FEATURES: Final = 4096
 MAX_CLASSES: Final = 100
 MIN_TIMES: Final = 10
@@ -100,9 +102,9 @@ class LeakingFeature(BuiltinRule):
     of the variance of any feature among distinct rows. Class targets explain it by class means, numeric targets by a
     straight line. Classes of fewer than ten rows, and the most extreme twentieth of numbers, do not count.
 
-    For inputs that are indices, such as words, the rule fires if the targets equal them at each position of as many
-    samples. For windows of a series, of shape (samples, times, features), it fires if the target is one of the numbers
-    in the window. It does not find targets revealed by several inputs together.
+    For first inputs that are indices, such as words, the rule fires if the targets equal them at each position of as
+    many samples. For windows of a series, of shape (samples, times, features), it fires if the target is one of the
+    numbers in the window. It does not find targets revealed by several inputs together.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -124,7 +126,7 @@ class LeakingFeature(BuiltinRule):
     advice = "Remove the input, or derive it only from data that are known before the target."
 
     def configure(self) -> None:
-        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT, Role.FURTHER_INPUT)
         self._tables: dict[str, _Table] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -136,9 +138,12 @@ class LeakingFeature(BuiltinRule):
             return None
         losses = list(observed_losses(view))
         was_evaluated = False
+        further = view.selected(FURTHER)
         for name in view.selected(self.selection):
             inputs = view.value(name)
             table = self._tables.setdefault(name, _Table())
+            if inputs is not None and inputs.dtype.kind in "iu" and name in further:
+                table.close()
             if inputs is None or table.is_evaluated:
                 continue
             for loss in losses[:1]:

@@ -29,6 +29,28 @@ def test_a_feature_that_tells_the_target_leaks(run_rule, noise, fires):
     assert [issue.step for issue in run_rule("LeakingFeature", steps_of(map(step, range(8))))] == ([4] if fires else [])
 
 
+@pytest.mark.parametrize(
+    ("further", "fires"),
+    [
+        (lambda y: np.stack([RNG.normal(size=40), y], 1), True),
+        (lambda y: RNG.normal(size=(40, 2)), False),
+        (lambda y: np.eye(3)[y], False),
+        (lambda y: y, False),
+        (lambda y: np.stack([y, y], 1).astype(np.int64), False),
+    ],
+    ids=["a feature", "noise", "classes to generate", "labels for a loss", "labels of several tasks"],
+)
+def test_a_further_input_may_leak_too(run_rule, further, fires):
+    """Numbers of a table beside its categories; labels that the model gets for other reasons are no leak."""
+
+    def step(_):
+        y = RNG.integers(0, 3, 40)
+        tensors = {"Net_input_0": RNG.integers(0, 9, (40, 2)), "Net_input_1": further(y)}
+        return tensors | loss_tensors(RNG.normal(size=(40, 3)), y)
+
+    assert bool(run_rule("LeakingFeature", steps_of(map(step, range(8))))) == fires
+
+
 def test_a_few_rows_over_and_over_are_no_leak(run_rule):
     """The same few rows again and again do not fire, because each determines its own target."""
     x, y = RNG.normal(size=(20, 5)), RNG.normal(size=20)
