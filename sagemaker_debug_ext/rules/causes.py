@@ -32,7 +32,13 @@ from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTE
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, VARIED, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.loss_divergence import IN_ORDER
-from sagemaker_debug_ext.rules.extra.losses.no_skill import FAR_FROM_MEAN, FROM_NEW_DATA, OF_COPIES, OF_LINE
+from sagemaker_debug_ext.rules.extra.losses.no_skill import (
+    FAR_FROM_MEAN,
+    FROM_NEW_DATA,
+    LARGE_UPDATES,
+    OF_COPIES,
+    OF_LINE,
+)
 from sagemaker_debug_ext.rules.extra.losses.underfit import (
     ENDED_EARLY,
     HARDLY_FALLEN,
@@ -217,6 +223,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("NoSkill", "loss or output", text=OF_COPIES),
     Sign("NoSkill", "architecture", text=OF_LINE),
     Sign("NoSkill", "inputs", text=FAR_FROM_MEAN),
+    Sign("NoSkill", "learning rate too high", text=LARGE_UPDATES),
     Sign("Underfit", "loss or output", text=OF_CLASSES),
     Sign("Underfit", "exploding gradients", text=OVER_STEPS),
     Sign("Underfit", "learning rate too low", text=ENDED_EARLY),

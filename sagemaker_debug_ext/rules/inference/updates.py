@@ -108,7 +108,7 @@ class UpdateSizeRule(BuiltinRule):
             self._known.add(name)
             if norm(current) <= NEARLY_ZERO * math.sqrt(current.size):
                 self._from_zero.add(name)
-        update = view.once(_latest_update, name, mode)
+        update = view.once(latest_update, name, mode)
         value = view.value(name)
         if update is not None and value is not None and value.size < FEWEST_ELEMENTS:
             largest = self._largest_norms[name] = max(update.norm, self._largest_norms.get(name, 0.0))
@@ -135,7 +135,7 @@ class Update(NamedTuple):
     ratio: float
 
 
-def _latest_update(view: StepView, name: str, mode: ModeKeys) -> Update | None:
+def latest_update(view: StepView, name: str, mode: ModeKeys) -> Update | None:
     """Return the update of a weight in a mode that the step is of; None if there is nothing to compare."""
     step, previous, current = view.step_in(mode), view.previous(name, mode), view.value(name)
     if step is None or previous is None or current is None or previous.value.shape != current.shape:

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
+from sagemaker_debug_ext.rules.extra.losses._attention_updates import WEIGHTS, AttentionUpdates
 from sagemaker_debug_ext.rules.inference.baselines.constant import BaselineComparison
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
 from sagemaker_debug_ext.rules.inference.losses import (
@@ -29,7 +30,7 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$",))
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
@@ -45,7 +46,8 @@ FAR_FROM_MEAN: Final = "Predictions are still far from the mean of the targets, 
 """Message part on predictions that mostly lack a constant."""
 MOSTLY: Final = 0.5
 """Fraction of an error that a constant would take away, from which on it is most of the error."""
-WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS,))
+LARGE_UPDATES: Final = "Updates were larger than models with attention usually bear"
+"""Message part on models with attention."""
 MOST_INPUTS: Final = 8
 """Number of features up to which their squares and products are looked at."""
 MOST_ROWS: Final = 512
@@ -226,9 +228,10 @@ class NoSkill(BuiltinRule):
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
     predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of
-    an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added, and
-    if the only layer is linear, and squares and products of up to eight inputs explain much of the targets, three times
-    as much as the inputs as such.
+    an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added, if
+    the only layer is linear, and squares and products of up to eight inputs explain much of the targets, three times
+    as much as the inputs as such, and if an update of a model with attention changed the median weight by more than 4 %
+    of its norm.
 
     At the end of the job, the rule also fires if what the model knows of its training data holds for no others: none of
     five passes of evaluation or more, each before further training, was better than the constant by `min_gain_percent`,
@@ -276,6 +279,7 @@ class NoSkill(BuiltinRule):
         self._gains: dict[str, list[float]] = {}
         self._is_copy: dict[str, bool] = {}
         self._bent = BentTargets()
+        self._attention = AttentionUpdates()
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -283,6 +287,7 @@ class NoSkill(BuiltinRule):
             TensorRequirement("inputs of losses", INPUTS, is_required=False),
             TensorRequirement("labels", BOOSTED_LABELS, is_required=False),
             TensorRequirement("inputs of the model", MODEL_INPUTS, is_required=False),
+            TensorRequirement("weights", WEIGHTS, is_required=False),
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -294,6 +299,7 @@ class NoSkill(BuiltinRule):
         self._adversarial.observe(view)
         self._moving.observe(view)
         self._bent.observe(view)
+        self._attention.observe(view)
         of_trees, of_layers = dict(self._of_trees(view)), dict(self._of_layers(view))
         if not (of_trees or of_layers):
             return None
@@ -342,6 +348,8 @@ class NoSkill(BuiltinRule):
             text = f"{text} {OF_LINE}."
         elif self._baseline.constant_part(worst) > MOSTLY:
             text = f"{text} {FAR_FROM_MEAN}."
+        elif self._attention.were_large():
+            text = f"{text} {LARGE_UPDATES}."
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
 
     def _note_copies(self, view: StepView) -> None:

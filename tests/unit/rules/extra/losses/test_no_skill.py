@@ -223,6 +223,26 @@ def test_weighted_samples_are_judged_by_what_predictions_tell(make_trial, run_ru
     assert bool(run_rule("NoSkill", trial)) == fires
 
 
+@pytest.mark.parametrize(
+    ("layer", "size", "cause"),
+    [
+        ("MultiheadAttention", 0.05, "learning rate too high"),
+        ("MultiHeadAttention", 0.05, "learning rate too high"),
+        ("MultiheadAttention", 0.03, "labels"),
+        ("LSTM", 0.05, "labels"),
+    ],
+)
+def test_updates_that_attention_does_not_bear_are_to_blame(run_rule, monkeypatch, layer, size, cause):
+    """One large update of the median weight is enough, as the first one of Adam is."""
+    layers = (LayerRecord(name="attend", type=layer),)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
+    steps = classification_steps(0.0)
+    for (_, number), tensors in steps.items():
+        scale = 1 + (size if number > 3 else 0)
+        tensors.update({f"Net_{name}.weight": np.full((3, 3), scale) for name in "abc"}, **{"Net_d.weight": np.eye(3)})
+    assert first_cause(run_rule("NoSkill", steps)) == cause
+
+
 @pytest.mark.parametrize(("ignored", "fires"), [(0, False), (-100, True)])
 def test_predictions_at_padding_are_not_compared(run_rule, monkeypatch, ignored, fires):
     """What a model predicts where the loss ignores it is arbitrary."""
