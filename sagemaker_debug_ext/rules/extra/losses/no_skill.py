@@ -221,8 +221,9 @@ class NoSkill(BuiltinRule):
     each sample, each has a constant of its own. Where these are indices of classes, as of pixels, the constant of each
     place counts besides that of all, if it is better, from 100 different samples on, at 128 places at most. If a loss
     is neither of these by its name or its value, such as a quantile loss, it does not aim at the targets themselves.
-    Its error is then the variance that no linear function of the scores explains. The same holds for binary losses that
-    weight one class more. Losses that choose among weighted classes are not evaluated. The mean error of the latest
+    Its error is then the variance that no linear function of the scores explains, except for targets of detectors,
+    where all numbers are 0 unless a flag is 1. The same holds for binary losses that weight one class
+    more. Losses that choose among weighted classes are not evaluated. The mean error of the latest
     `window` steps must be below that of the constant over the same samples by `min_gain_percent`. More steps are used
     if these have fewer than 200 targets.
 

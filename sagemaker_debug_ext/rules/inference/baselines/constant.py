@@ -48,6 +48,18 @@ def error_of(loss: LossObservation) -> float | None:
     return None
 
 
+def are_of_objects(targets: Array) -> bool:
+    """Return whether targets tell by a flag where an object is, and are zeros where none is, as those of a detector.
+
+    A loss of objects takes no notice of the places and sizes that are predicted where there are none.
+    """
+    if targets.ndim < 2 or targets.shape[-1] < 3:
+        return False
+    rows = targets.reshape(-1, targets.shape[-1])
+    flags = [flag for flag in rows.T if np.isin(flag, (0, 1)).all() and flag.min() < flag.max()]
+    return any(not rows[flag == 0].any() for flag in flags)
+
+
 class BaselineComparison:
     """Compares the predictions of the latest steps with the best constant prediction.
 
@@ -73,7 +85,8 @@ class BaselineComparison:
                 and (loss.num_classes is not None or loss.expects_logits or loss.kind == "BCE")
             )
             if error is None:
-                error = None if loss.kind is not None else loss.residual_variance
+                is_other = loss.kind is not None or are_of_objects(to_float64(loss.targets))
+                error = None if is_other else loss.residual_variance
             if error is None:
                 continue
             targets = columns_of(loss.targets) if loss.num_classes is None else loss.classes

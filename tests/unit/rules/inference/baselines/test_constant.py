@@ -1,4 +1,4 @@
-"""The best constants for each place of samples."""
+"""The best constants for each place of samples, and targets that none is compared with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.rules.inference.baselines.constant import error_of_places
+from sagemaker_debug_ext.rules.inference.baselines.constant import are_of_objects, error_of_places
 
 
 @settings(max_examples=25)
@@ -59,3 +59,23 @@ def test_many_classes_are_not_counted_at_each_place(num_classes, is_known):
     """There are too few samples for them anyway."""
     rows = np.arange(200 * 512).reshape(200, 512) % num_classes
     assert math.isfinite(error_of_places(rows)) == is_known
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (lambda flag, x: np.stack([flag, flag * x, flag * x**2], -1), True),
+        (lambda flag, x: np.stack([flag * x, flag * x**2, flag], -1), True),
+        (lambda flag, x: np.stack([flag, x, flag * x], -1), False),  # numbers beside the flag
+        (lambda flag, x: np.stack([flag, flag * x], -1), False),  # an amount, and whether there is any
+        (lambda flag, x: np.stack([0 * flag, 0 * x, 0 * x], -1), False),
+        (lambda flag, x: np.stack([1 + 0 * flag, x, x], -1), False),
+        (lambda flag, _: np.eye(3)[flag], False),
+        (lambda flag, _: flag, False),
+    ],
+)
+def test_targets_of_a_detector_are_zero_where_nothing_is(cell, expected):
+    """Some column tells where something is."""
+    rng = np.random.default_rng(0)
+    flag, x = rng.integers(0, 2, (6, 3, 3)), rng.normal(size=(6, 3, 3))
+    assert are_of_objects(cell(flag, x)) == expected
