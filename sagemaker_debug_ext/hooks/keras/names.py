@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -87,8 +89,11 @@ def variables_of(model: Any) -> list[NamedVariable]:
     found: dict[int, NamedVariable] = {}
     taken: set[str] = set()
     owners = [(name, layer) for name, layer in layers_of(model) if not isinstance(layer, keras.Model)]
-    for layer, owner in [*owners, (model.name, model)]:
-        for variable in [*owner.variables, *_untracked_variables(owner)]:
+    owners.append((model.name, model))
+    tracked = {id(variable) for _, owner in owners for variable in owner.variables}
+    for layer, owner in owners:
+        others = [variable for variable in _untracked_variables(owner) if id(variable) not in tracked]
+        for variable in [*owner.variables, *others]:
             if id(variable) not in found:
                 path = _make_unique(variable_path(variable), taken)
                 found[id(variable)] = NamedVariable(layer.partition("/")[0], path, variable)
@@ -96,21 +101,37 @@ def variables_of(model: Any) -> list[NamedVariable]:
 
 
 def _untracked_variables(layer: Any) -> Iterator[Any]:
-    """Yield the trainable variables of TensorFlow in attributes of a layer, which Keras does not track."""
+    """Yield the trainable variables in attributes of a layer that Keras may not track.
+
+    These are variables of TensorFlow, and those that functions use, such as the function of a `Lambda` layer.
+    """
     for name, value in list(vars(layer).items()):
         if name not in _OWN_ATTRIBUTES:
-            yield from (found for found in _variables_in(value) if not isinstance(found, VARIABLE) and found.trainable)
+            yield from (found for found in _variables_in(value) if found.trainable)
 
 
 def _variables_in(value: Any) -> Iterator[Any]:
-    """Yield the variables in a value, or in the lists, tuples and mappings that it consists of."""
+    """Yield the variables in a value, or in the lists, tuples, mappings and functions that it consists of."""
     if is_variable(value):
-        yield value
+        if not isinstance(value, VARIABLE):
+            yield value
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from _variables_in(part)
     elif isinstance(value, Mapping):
         yield from _variables_in(list(value.values()))
+    elif isinstance(value, types.FunctionType):
+        yield from _variables_of_function(value)
+
+
+def _variables_of_function(function: types.FunctionType) -> Iterator[Any]:
+    """Yield the variables that a function uses, and those of layers that it uses; models train on their own."""
+    used = inspect.getclosurevars(function)
+    for value in (*used.nonlocals.values(), *used.globals.values()):
+        if is_variable(value):
+            yield value
+        elif isinstance(value, keras.layers.Layer) and not isinstance(value, keras.Model):
+            yield from value.variables
 
 
 def optimizers_of(model: Any) -> list[Any]:

@@ -416,6 +416,31 @@ def test_layers_when_models_are_nested_then_have_their_own_names(make_hook, open
     assert len(trial.tensor_names(collection="gradients")) == 4
 
 
+def test_layers_when_functions_use_them_then_those_that_keras_does_not_know_are_saved_too(make_hook, open_trial, data):
+    """With the layer that uses them; layers of the model stay themselves, and other models are none of its parts."""
+
+    def made():
+        keras.utils.set_random_seed(1)
+        inner, tied = keras.layers.Dense(4, name="inner"), keras.layers.Dense(4, name="tied")
+        other = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4, name="elsewhere")])
+        inner.build((None, 4))
+        inputs = keras.Input((4,))
+        answers = keras.layers.Lambda(lambda x: other(inner(x)) + tied(x), output_shape=(4,), name="own")(tied(inputs))
+        model = keras.Model(inputs, answers)
+        model.compile("sgd", "mse", jit_compile=False)
+        return model
+
+    plain, model = made(), made()
+    numbers = data[0][:, :4]
+    plain.fit(numbers, numbers, shuffle=False, verbose=0)
+    hook = make_hook(include_collections=["weights", "gradients"])
+    model.fit(numbers, numbers, shuffle=False, verbose=0, callbacks=[hook])
+    assert_same(model, plain)
+    trial = open_trial(hook)
+    assert trial.tensor_names(collection="weights") == ["own/weights/inner/kernel:0", "tied/weights/tied/kernel:0"]
+    assert trial.tensor_names(collection="gradients") == ["gradients/tied/biasGrad", "gradients/tied/kernelGrad"]
+
+
 def test_hook_when_used_for_several_runs_then_goes_on_counting(build, fit, make_hook, open_trial, data):
     """The same hook captures training, further training, evaluation and prediction, one after the other."""
     model = build()

@@ -92,6 +92,13 @@ class Hiding(keras.layers.Layer):
         return tf.nn.relu(inputs @ self.kernels[0])
 
 
+def calling():
+    """Return layers of which the first calls others: Keras knows nothing of what its function uses."""
+    inner = Dense(24, "relu")
+    inner.build((None, INPUTS.shape[1]))
+    return [keras.layers.Lambda(lambda inputs: 0.5 * inner(inputs), output_shape=(24,)), Dense(3, "softmax")]
+
+
 class AlwaysDropping(keras.layers.Dropout):
     """Drops in evaluation as well."""
 
@@ -186,6 +193,7 @@ FAULTS = {
     "variables in a list": (
         Job(lambda: [Hiding(), Dense(3, "softmax")]), "FrozenParameters", "parameters not trained"
     ),
+    "a layer in a function": (Job(calling), "FrozenParameters", "parameters not trained"),
     "rare classes": (
         Job(dense(), targets=lambda: np.where(np.arange(768) % 32, 0, CLASSES)), "ClassImbalance", "class imbalance"
     ),
