@@ -11,6 +11,8 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 ray = pytest.importorskip("ray")
 
+pytestmark = pytest.mark.xdist_group("ray")  # one process starts clusters, one after the other
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster():

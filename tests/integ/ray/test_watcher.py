@@ -25,6 +25,8 @@ ray = pytest.importorskip("ray")
 pytest.importorskip("moto")
 pytest.importorskip("xgboost")
 
+pytestmark = pytest.mark.xdist_group("ray")  # one process starts clusters, one after the other
+
 OUTPUT = "s3://my-bucket/output"
 AWS = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION")
 
