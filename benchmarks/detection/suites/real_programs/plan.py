@@ -2237,6 +2237,91 @@ The questions are from a search of public pages and issues. The causes that coun
 was evaluated.
 """
 
+BLIND_TWENTY_THIRD: Final = [
+    Pair(
+        "keras_whitened_masks",
+        "own program, after StackOverflow 57200621",
+        "keras",
+        ("loss or output", "inputs", "labels"),
+    ),
+    Pair(
+        "keras_place_tuples", "own program, after GitHub mpkuse/cartwheel_train#7", "keras", ("sampling", "overfitting")
+    ),
+    Pair("keras_box_detector", "own program, after GitHub qqwweee/keras-yolo3#171", "keras", ("not finite",)),
+    Pair("keras_addition_rnn", "own program, after GitHub keras-team/keras#782", "keras", ("sampling",)),
+    Pair(
+        "keras_house_sales",
+        "own program, after GitHub rstudio-conf-2020/dl-keras-tf#9",
+        "keras",
+        ("inputs", "learning rate too high", "exploding gradients"),
+    ),
+    Pair(
+        "keras_frozen_backbone", "own program, after GitHub mrdbourke/tensorflow-deep-learning#14", "keras", ("inputs",)
+    ),
+    Pair(
+        "keras_graph_fingerprint",
+        "own program, after GitHub keiserlab/keras-neural-graph-fingerprint#2",
+        "keras",
+        ("parameters not trained",),
+    ),
+    Pair(
+        "keras_iris_learner",
+        "own program, after GitHub mlr-org/mlr3keras#43",
+        "keras",
+        ("sampling", "class imbalance", "evaluation data"),
+    ),
+    Pair("torch_scene_labels", "own program, after GitHub huggingface/cookbook#248", "pytorch", ("labels",)),
+    Pair(
+        "torch_sentiment_encoder",
+        "own program, after GitHub rasbt/LLMs-from-scratch#335",
+        "pytorch",
+        ("learning rate too high",),
+    ),
+    Pair("torch_ct_regions", "own program, after blog dtcms.com/a/394596", "pytorch", ("loss or output", "dead units")),
+    Pair(
+        "torch_siren_photo",
+        "own program, after GitHub vsitzmann/siren#19",
+        "pytorch",
+        ("inputs", "learning rate too high"),
+    ),
+    Pair(
+        "torch_review_lstm",
+        "own program, after blog seungminnam.github.io DL-Projects 5_LSTM_Sentiment",
+        "pytorch",
+        ("inputs", "architecture"),
+    ),
+    Pair(
+        "torch_emoji_transfer",
+        "own program, after GitHub huggingface/torchMoji#21",
+        "pytorch",
+        ("parameters not trained",),
+    ),
+    Pair("torch_pixel_policy", "own program, after GitHub Selen-Suyue/DensePolicy2D#3", "pytorch", ("axes",)),
+    Pair(
+        "torch_many_tags",
+        "own program, after GitHub appvision-ai/fast-bert#52",
+        "pytorch",
+        ("class imbalance", "loss or output"),
+    ),
+    Pair(
+        "torch_tabular_result",
+        "own program, after GitHub pytorch-tabular/pytorch_tabular#21",
+        "pytorch",
+        ("leaking feature", "evaluation data"),
+    ),
+    Pair(
+        "torch_single_feature_norm",
+        "own program, after GitHub pytorch/pytorch#108956",
+        "pytorch",
+        ("inputs", "architecture"),
+    ),
+]
+"""A twenty-third set, by two more authors who had not seen the project: own programs after questions as found.
+
+The questions are from a search of public pages and issues. The causes that count were noted before any of the programs
+was evaluated.
+"""
+
 PAIRS: Final = [
     *KNOWING,
     *BLIND,
@@ -2261,5 +2346,6 @@ PAIRS: Final = [
     *BLIND_TWENTIETH,
     *BLIND_TWENTY_FIRST,
     *BLIND_TWENTY_SECOND,
+    *BLIND_TWENTY_THIRD,
 ]
 """All pairs."""
