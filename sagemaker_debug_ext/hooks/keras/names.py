@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
+import contextlib
+import dis
 import re
 import types
 import weakref
@@ -103,35 +104,64 @@ def variables_of(model: Any) -> list[NamedVariable]:
 def _untracked_variables(layer: Any) -> Iterator[Any]:
     """Yield the trainable variables in attributes of a layer that Keras may not track.
 
-    These are variables of TensorFlow, and those that functions use, such as the function of a `Lambda` layer.
+    These are variables of TensorFlow, and those that functions use, such as the function of a `Lambda` layer. Functions
+    of models, such as losses, are no part of the forward pass.
     """
     for name, value in list(vars(layer).items()):
         if name not in _OWN_ATTRIBUTES:
             yield from (found for found in _variables_in(value) if found.trainable)
+            if not isinstance(layer, keras.Model):
+                for function in _functions_in(value):
+                    yield from (found for found in _variables_of_function(function) if found.trainable)
 
 
 def _variables_in(value: Any) -> Iterator[Any]:
-    """Yield the variables in a value, or in the lists, tuples, mappings and functions that it consists of."""
+    """Yield the variables of TensorFlow in a value, or in the lists, tuples and mappings that it consists of."""
     if is_variable(value):
         if not isinstance(value, VARIABLE):
             yield value
-    elif isinstance(value, (list, tuple)):
-        for part in value:
+    else:
+        for part in _parts_of(value):
             yield from _variables_in(part)
-    elif isinstance(value, Mapping):
-        yield from _variables_in(list(value.values()))
-    elif isinstance(value, types.FunctionType):
-        yield from _variables_of_function(value)
+
+
+def _functions_in(value: Any) -> Iterator[types.FunctionType]:
+    """Yield a function, or the functions in lists, tuples and mappings."""
+    if isinstance(value, types.FunctionType):
+        yield value
+    else:
+        for part in _parts_of(value):
+            yield from _functions_in(part)
+
+
+def _parts_of(value: Any) -> Iterable[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
 
 
 def _variables_of_function(function: types.FunctionType) -> Iterator[Any]:
-    """Yield the variables that a function uses, and those of layers that it uses; models train on their own."""
-    used = inspect.getclosurevars(function)
-    for value in (*used.nonlocals.values(), *used.globals.values()):
+    """Yield the variables that a function uses, and those of layers that it uses without a model that trains them.
+
+    Nothing is yielded of functions that stop gradients, because what they use is fixed on purpose.
+    """
+    code = function.__code__
+    if "stop_gradient" in code.co_names:
+        return
+    for value in _used_values(function):
         if is_variable(value):
             yield value
         elif isinstance(value, keras.layers.Layer) and not isinstance(value, keras.Model):
-            yield from value.variables
+            is_in_model = bool(getattr(value, "_inbound_nodes", ()))
+            yield from () if is_in_model else value.variables
+
+
+def _used_values(function: types.FunctionType) -> Iterator[Any]:
+    """Yield the values of the variables around a function that it uses, as far as they have any."""
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # nothing has been assigned yet
+            yield cell.cell_contents
+    for instruction in dis.get_instructions(function):
+        if instruction.opname == "LOAD_GLOBAL" and instruction.argval in function.__globals__:
+            yield function.__globals__[instruction.argval]
 
 
 def optimizers_of(model: Any) -> list[Any]:

@@ -107,7 +107,7 @@ class EvaluationOverlap(TensorRule):
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
         self._waiting: dict[str, list[Sequence[bytes]]] = collections.defaultdict(list)
         self._have_fractions: set[str] = set()
-        self._are_mixed: set[str] = set()
+        self._have_several: set[str] = set()
         self._last_batch: dict[str, set[bytes]] = {}
         self._num_partial: collections.Counter[str] = collections.Counter()
 
@@ -165,9 +165,10 @@ class EvaluationOverlap(TensorRule):
         covered = len(trained.intersection(itertools.chain.from_iterable(waiting)))
         if trained.isdisjoint(batch) and covered >= NEARLY_ALL * len(trained):  # training goes on with other data
             return None
+        partly = [samples for samples in waiting if not trained.isdisjoint(samples)]
+        if len(partly) > 1 or not trained.issuperset(itertools.chain.from_iterable(partly)):
+            self._have_several.add(name)
         for samples in waiting:
-            if not (trained.isdisjoint(samples) or trained.issuperset(samples)):
-                self._are_mixed.add(name)
             if len(evaluated) < MAX_KEPT:
                 evaluated.update(samples)
                 known.update(trained.intersection(samples))
@@ -187,8 +188,8 @@ class EvaluationOverlap(TensorRule):
         """Return whether training data are evaluated on purpose, beside new samples."""
         num_trained, num_known = len(self._trained[name]), len(self._known[name])
         num_new = len(self._evaluated[name]) - num_known
-        is_part = name not in self._are_mixed and num_known <= min(num_new, num_trained / 2)
-        return num_new >= MIN_SAMPLES and (is_part or num_known >= NEARLY_ALL * num_trained)
+        is_whole_or_one_batch = num_known >= NEARLY_ALL * num_trained or name not in self._have_several
+        return num_new >= MIN_SAMPLES and is_whole_or_one_batch
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (

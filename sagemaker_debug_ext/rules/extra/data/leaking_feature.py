@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import attrs
@@ -19,8 +21,12 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 Numbers = npt.NDArray[np.float64]
 
+FIRST: Final = Selection(roles=(Role.MODEL_INPUT,))
 FURTHER: Final = Selection(roles=(Role.FURTHER_INPUT,))
-"""Inputs beside the first one, which may be the labels themselves, for a loss that the model computes."""
+MAX_CATEGORIES: Final = 64
+"""Number of columns up to which first inputs that are indices are the categories of a table, not words."""
+OF_SERIES: Final = re.compile("LSTM|GRU|RNN|Attention|Transformer|Encoder|Decoder")
+"""Types of layers whose further inputs may be targets of earlier times."""
 MAX_FEATURES: Final = 4096
 MAX_CLASSES: Final = 100
 MIN_TIMES: Final = 10
@@ -94,6 +100,24 @@ def _are_numbers_of(targets: Array, num_rows: int) -> bool:
     return targets.size == num_rows and targets.dtype.kind != "c" and bool(np.isfinite(to_float64(targets)).all())
 
 
+def _is_beside_categories(view: StepView, inputs: Array | None, losses: Sequence[LossObservation]) -> bool:
+    """Return whether a further input has the numbers of a table, whose categories are the first input.
+
+    Other further inputs may be the labels, for a loss that the model computes, or what the model says next.
+    """
+    first = [view.value(name) for name in view.selected(FIRST)]
+    if len(first) != 1 or first[0] is None or first[0].dtype.kind not in "iu" or first[0].ndim != 2:
+        return False
+    if inputs is None or inputs.ndim != 2 or inputs.dtype.kind not in "fV" or first[0].shape[1] > MAX_CATEGORIES:
+        return False
+    layers = view.program.layers
+    if not layers or any(OF_SERIES.search(layer.type) for layer in layers):
+        return False
+    targets = [to_float64(loss.targets).reshape(-1) for loss in losses if loss.targets.size == len(inputs)]
+    copies = [column for column in to_float64(inputs).T if any(np.array_equal(column, target) for target in targets)]
+    return len(copies) < 2  # a target for each of several losses
+
+
 class LeakingFeature(BuiltinRule):
     """One input alone reveals the target: it was derived from it, or will be unknown at prediction time.
 
@@ -101,6 +125,9 @@ class LeakingFeature(BuiltinRule):
     with one target per row, `samples` rows are collected. The rule fires if the target explains more than `threshold`
     of the variance of any feature among distinct rows. Class targets explain it by class means, numeric targets by a
     straight line. Classes of fewer than ten rows, and the most extreme twentieth of numbers, do not count.
+
+    Of the further inputs of PyTorch's models, only one beside the categories of a table counts, if the program record
+    tells that no layer is recurrent or attends.
 
     For first inputs that are indices, such as words, the rule fires if the targets equal them at each position of as
     many samples. For windows of a series, of shape (samples, times, features), it fires if the target is one of the
@@ -142,7 +169,7 @@ class LeakingFeature(BuiltinRule):
         for name in view.selected(self.selection):
             inputs = view.value(name)
             table = self._tables.setdefault(name, _Table())
-            if inputs is not None and inputs.dtype.kind in "iu" and name in further:
+            if name in further and not (table.is_evaluated or _is_beside_categories(view, inputs, losses)):
                 table.close()
             if inputs is None or table.is_evaluated:
                 continue

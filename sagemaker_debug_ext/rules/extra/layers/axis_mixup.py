@@ -30,9 +30,11 @@ RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
 FEWEST_PLACES: Final = 8
 """Fewest samples, and steps of time, of a series to look at."""
 FEWEST_SCALED: Final = 32
-"""Fewest numbers that are compared apart from a scale and an offset, which fit any two numbers."""
-ROUNDING: Final = 1e-4
-"""Largest error of scaled numbers, as a fraction of their range."""
+"""Fewest different numbers that are compared apart from a scale and an offset, which fit any two numbers."""
+NUM_COMPARED: Final = 64
+"""Number of places that are compared before all are."""
+ROUNDING: Final = 1e-3
+"""Largest error of scaled numbers, as a fraction of their standard deviation."""
 MOST_ATTENTIONS: Final = 4
 """Attentions to look at, because those of a model are alike."""
 MOST_PROJECTIONS: Final = 6
@@ -130,18 +132,32 @@ def _has_same_numbers(one: Array, other: Array) -> bool:
     first, second = one.reshape(-1), other.reshape(-1)
     if not np.any(first != first[0]):
         return False
-    return np.array_equal(first, second) or (len(first) >= FEWEST_SCALED and _is_scaled(first, second))
+    return np.array_equal(first, second) or (first.dtype.kind == second.dtype.kind == "f" and _is_scaled(first, second))
 
 
 def _is_scaled(first: Array, second: Array) -> bool:
-    """Return whether numbers are others, which are not all equal, times a number and plus another."""
+    """Return whether numbers are others times a number and plus another.
+
+    Few different numbers, and ramps, are always others that were scaled.
+    """
+    some = np.linspace(0, len(first) - 1, NUM_COMPARED).astype(np.intp)  # most pairs differ at any place
+    if not _fits_line(first[some], second[some]):
+        return False
+    steps = np.diff(first[:NUM_COMPARED].astype(np.float64))
+    is_ramp = bool(np.ptp(steps) <= ROUNDING * np.abs(steps).max())
+    return not is_ramp and len(np.unique(first)) >= FEWEST_SCALED and _fits_line(first, second)
+
+
+def _fits_line(first: Array, second: Array) -> bool:
+    """Return whether the second numbers are a linear function of the first, up to a small part of their spread."""
     numbers, scaled = to_float64(first), to_float64(second)
     if not (np.isfinite(numbers).all() and np.isfinite(scaled).all()):
         return False
-    low, high = int(numbers.argmin()), int(numbers.argmax())
-    scale = (scaled[high] - scaled[low]) / (numbers[high] - numbers[low])
-    expected = scaled[low] + scale * (numbers - numbers[low])
-    return bool(scale != 0 and np.abs(expected - scaled).max() <= ROUNDING * abs(scaled[high] - scaled[low]))
+    numbers, scaled = numbers - numbers.mean(), scaled - scaled.mean()
+    power, spread = float(numbers @ numbers), float(scaled.std())
+    if not (power > 0 and spread > 0):
+        return False
+    return bool(np.abs(scaled - (numbers @ scaled / power) * numbers).max() <= ROUNDING * spread)
 
 
 class AxisMixup(FirstStepsRule):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import Final
 
@@ -15,6 +16,8 @@ ATTENTIONS: Final = frozenset({"MultiHeadAttention", "MultiheadAttention", "Grou
 """Types of layers by the program record."""
 LARGE: Final = 0.04
 """Change of the median weight in a step, relative to its norm, that models with attention seldom bear."""
+FAST: Final = 3e-3
+"""Root mean square of such a change. In its first step, Adam changes each number by the learning rate."""
 
 
 class AttentionUpdates:
@@ -31,10 +34,16 @@ class AttentionUpdates:
         """Observe a training step."""
         if not any(layer.type in ATTENTIONS for layer in view.program.layers):
             return
-        updates = (view.once(latest_update, name, train_or_all(view)) for name in view.selected(WEIGHTS))
-        sizes = [update.ratio / update.num_steps for update in updates if update is not None and update.norm > 0]
-        self._largest = max(self._largest, statistics.median(sizes) if sizes else 0.0)
+        names = [name for name in view.selected(WEIGHTS) if (value := view.value(name)) is not None and value.ndim > 1]
+        sizes, lengths = [], []
+        for name in names:
+            update, value = view.once(latest_update, name, train_or_all(view)), view.value(name)
+            if update is not None and value is not None and update.norm > 0:
+                sizes.append(update.ratio / update.num_steps)
+                lengths.append(sizes[-1] * update.norm / math.sqrt(value.size))
+        if sizes and statistics.median(lengths) > FAST:
+            self._largest = max(self._largest, statistics.median(sizes))
 
     def were_large(self) -> bool:
-        """Return whether an update has changed the median weight by more than 4 % of its norm."""
+        """Return whether an update has changed the median weight by more than 4 % of its norm, and by much."""
         return self._largest > LARGE

@@ -232,7 +232,7 @@ class NoSkill(BuiltinRule):
     an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added, if
     the only layer is linear, and squares and products of up to eight inputs explain much of the targets, three times
     as much as the inputs as such, and if an update of a model with attention changed the median weight by more than 4 %
-    of its norm.
+    of its norm, and its numbers by 0.003.
 
     At the end of the job, the rule also fires if what the model knows of its training data holds for no others: none of
     five passes of evaluation or more, each before further training, was better than the constant by `min_gain_percent`,

@@ -30,6 +30,8 @@ MOST_CELLS: Final = 1 << 20
 """Number of places, times that of classes, up to which classes are counted at each place."""
 MOST_PLACES: Final = 128
 """Number of places of a sample that are looked at."""
+FEWEST_OF_BOX: Final = 5
+"""Fewest numbers of a box: two for its place, two for its size, and the flag that it is there."""
 GAIN: Final = 4.0
 """Percentage by which the error of a model that has learnt is below that of the best constant prediction."""
 
@@ -53,7 +55,7 @@ def are_of_objects(targets: Array) -> bool:
 
     A loss of objects takes no notice of the places and sizes that are predicted where there are none.
     """
-    if targets.ndim < 2 or targets.shape[-1] < 3:
+    if targets.ndim < 2 or targets.shape[-1] < FEWEST_OF_BOX or not targets.size:
         return False
     rows = targets.reshape(-1, targets.shape[-1])
     flags = [flag for flag in rows.T if np.isin(flag, (0, 1)).all() and flag.min() < flag.max()]
@@ -73,6 +75,7 @@ class BaselineComparison:
         self._num_targets: collections.Counter[str] = collections.Counter()
         self._seen: collections.Counter[str] = collections.Counter()
         self._weighed: set[str] = set()
+        self._of_objects: set[str] = set()
 
     def observe(self, view: StepView) -> list[str]:
         """Observe a step, and return the names of the losses that could be compared."""
@@ -85,7 +88,9 @@ class BaselineComparison:
                 and (loss.num_classes is not None or loss.expects_logits or loss.kind == "BCE")
             )
             if error is None:
-                is_other = loss.kind is not None or are_of_objects(to_float64(loss.targets))
+                if are_of_objects(to_float64(loss.targets)):
+                    self._of_objects.add(loss.name)
+                is_other = loss.kind is not None or loss.name in self._of_objects
                 error = None if is_other else loss.residual_variance
             if error is None:
                 continue

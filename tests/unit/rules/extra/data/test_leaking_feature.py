@@ -7,6 +7,8 @@ import pytest
 
 from sagemaker_debug_ext.rules.extra.data import leaking_feature
 from sagemaker_debug_ext.rules.extra.data.leaking_feature import explained
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
@@ -29,23 +31,35 @@ def test_a_feature_that_tells_the_target_leaks(run_rule, noise, fires):
     assert [issue.step for issue in run_rule("LeakingFeature", steps_of(map(step, range(8))))] == ([4] if fires else [])
 
 
+CATEGORIES = RNG.integers(0, 9, (40, 2))
+NUMBERS = RNG.normal(size=(40, 3))
+
+
 @pytest.mark.parametrize(
-    ("further", "fires"),
+    ("first", "further", "layer", "fires"),
     [
-        (lambda y: np.stack([RNG.normal(size=40), y], 1), True),
-        (lambda y: RNG.normal(size=(40, 2)), False),
-        (lambda y: np.eye(3)[y], False),
-        (lambda y: y, False),
-        (lambda y: np.stack([y, y], 1).astype(np.int64), False),
+        (CATEGORIES, lambda y: np.column_stack([NUMBERS, y]), "Linear", True),
+        (CATEGORIES, lambda y: np.column_stack([NUMBERS, 3.0 - y]), "Linear", True),
+        (CATEGORIES, lambda _: NUMBERS, "Linear", False),
+        (CATEGORIES, lambda y: np.eye(3)[y], "Linear", False),
+        (CATEGORIES, lambda y: y, "Linear", False),
+        (CATEGORIES, lambda y: np.column_stack([CATEGORIES, y]), "Linear", False),
+        (CATEGORIES, lambda y: np.column_stack([y, y, NUMBERS]), "Linear", False),
+        (CATEGORIES, lambda y: np.column_stack([NUMBERS, y])[..., None], "Linear", False),
+        (CATEGORIES, lambda y: np.column_stack([NUMBERS, y]), "LSTM", False),
+        (CATEGORIES, lambda y: np.column_stack([NUMBERS, y]), "TransformerEncoderLayer", False),
+        (NUMBERS, lambda y: np.column_stack([NUMBERS, y]), "Linear", False),
+        (RNG.integers(0, 9, (40, 65)), lambda y: np.column_stack([NUMBERS, y]), "Linear", False),
     ],
-    ids=["a feature", "noise", "classes to generate", "labels for a loss", "labels of several tasks"],
 )
-def test_a_further_input_may_leak_too(run_rule, further, fires):
-    """Numbers of a table beside its categories; labels that the model gets for other reasons are no leak."""
+def test_numbers_of_a_table_beside_its_categories_may_leak_too(run_rule, monkeypatch, first, further, layer, fires):
+    """Labels that a model gets for other reasons, as for a loss that it computes, are no leak."""
+    layers = (LayerRecord(name="first", type=layer),)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", layers=layers))
 
     def step(_):
         y = RNG.integers(0, 3, 40)
-        tensors = {"Net_input_0": RNG.integers(0, 9, (40, 2)), "Net_input_1": further(y)}
+        tensors = {"Net_input_0": RNG.permuted(first, axis=0), "Net_input_1": further(y)}
         return tensors | loss_tensors(RNG.normal(size=(40, 3)), y)
 
     assert bool(run_rule("LeakingFeature", steps_of(map(step, range(8))))) == fires

@@ -60,12 +60,31 @@ def test_inputs_that_were_reshaped_instead_of_transposed_fire(run_rule, between,
     assert fired_at(run_rule("AxisMixup", steps)) == ([1] if fires else [])
 
 
-@pytest.mark.parametrize(("num_samples", "fires"), [(15, False), (16, True)])
-def test_few_numbers_are_not_compared_apart_from_a_scale(run_rule, num_samples, fires):
-    """Two numbers are always others that were scaled."""
-    flags = np.arange(num_samples * 2) % 2
-    given = {"Net_input_0": flags.reshape(num_samples, 2), "lstm_input_0": 3.0 * flags.reshape(2, num_samples)}
-    assert bool(run_rule("AxisMixup", steps_of(lambda _: given))) == fires
+@pytest.mark.parametrize(
+    ("numbers", "fires"),
+    [
+        (lambda rng, size: rng.normal(size=size), True),
+        (lambda rng, size: rng.normal(size=size).round(1) * 10, True),
+        (lambda rng, size: rng.integers(0, 2, size).astype("f4"), False),
+        (lambda _, size: np.arange(size, dtype="f8"), False),
+        (lambda _, size: np.where(np.arange(size) == 9, 1e9, np.arange(size) ** 2 % 97.0), True),
+    ],
+    ids=["numbers", "rounded", "flags", "a ramp", "an outlier"],
+)
+def test_numbers_that_any_line_fits_are_not_compared_apart_from_a_scale(run_rule, numbers, fires):
+    """Two different numbers are always others that were scaled, and so are equal steps."""
+    given = numbers(np.random.default_rng(1), 640)
+    tensors = {"Net_input_0": given.reshape(40, 16), "lstm_input_0": (3 * given - 2).reshape(16, 40)}
+    assert bool(run_rule("AxisMixup", steps_of(lambda _: tensors))) == fires
+
+
+def test_numbers_that_share_an_outlier_only_are_others(run_rule):
+    """Errors count beside the spread of most numbers, not of one."""
+    rng = np.random.default_rng(1)
+    one, other = rng.normal(size=640), rng.normal(size=640)
+    one[9] = other[9] = 1e6
+    tensors = {"Net_input_0": one.reshape(40, 16), "lstm_input_0": other.reshape(16, 40)}
+    assert run_rule("AxisMixup", steps_of(lambda _: tensors)) == []
 
 
 def test_axes_of_length_one_are_no_order(run_rule):
