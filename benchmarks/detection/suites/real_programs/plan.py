@@ -2322,6 +2322,80 @@ The questions are from a search of public pages and issues. The causes that coun
 was evaluated.
 """
 
+BLIND_TWENTY_FOURTH: Final = [
+    Pair(
+        "keras_line_relu", "own program, after deeplearning.ai forum 324182", "keras", ("dead units", "loss or output")
+    ),
+    Pair("keras_relu_target", "own program, after Cross Validated 379884", "keras", ("dead units", "initialisation")),
+    Pair("keras_amplitude", "own program, after Cross Validated 363352", "keras", ("architecture", "dead units")),
+    Pair("keras_take_skip", "own program, after GitHub tensorflow/tensorflow#59279", "keras", ("sampling",)),
+    Pair(
+        "keras_own_mse_loop",
+        "own program, after GitHub tensorflow/tensorflow#43312",
+        "keras",
+        ("axes", "loss or output"),
+    ),
+    Pair(
+        "keras_three_bit_or",
+        "own program, after StackOverflow (copy programbox.ru, 2022/10/24)",
+        "keras",
+        ("loss or output",),
+    ),
+    Pair("keras_rare_event", "own program, after GitHub keras-team/keras#3068", "keras", ("class imbalance",)),
+    Pair(
+        "keras_rectified_autoencoder",
+        "own program, after GitHub mikesj-public/convolutional_autoencoder#9",
+        "keras",
+        ("loss or output", "inputs"),
+    ),
+    Pair(
+        "torch_mean_digits",
+        "own program, after StackOverflow (copy whosebug.com/6116914)",
+        "pytorch",
+        ("learning rate too low", "loss or output"),
+    ),
+    Pair("torch_vae_outliers", "own program, after GitHub yzhao062/pyod#651", "pytorch", ("loss or output",)),
+    Pair(
+        "torch_reweight_baseline",
+        "own program, after GitHub danieltan07/learning-to-reweight-examples#10",
+        "pytorch",
+        ("learning rate too low", "class imbalance"),
+    ),
+    Pair(
+        "torch_series_regressor",
+        "own program, after GitHub timeseriesAI/tsai#22",
+        "pytorch",
+        ("axes", "loss or output"),
+    ),
+    Pair(
+        "torch_clip_dropout",
+        "own program, after GitHub hassony2/kinetics_i3d_pytorch#6",
+        "pytorch",
+        ("regularisation",),
+    ),
+    Pair(
+        "torch_crown_folders",
+        "own program, after GitHub weecology/DeepForest#1147",
+        "pytorch",
+        ("evaluation data", "labels"),
+    ),
+    Pair(
+        "torch_tiny_nerf",
+        "own program, after GitHub munshisanowarraihan/nerf-meta#1",
+        "pytorch",
+        ("dead units", "initialisation", "loss or output"),
+    ),
+    Pair("torch_cell_samples", "own program, after GitHub theislab/multimil#75", "pytorch", ("sampling",)),
+    Pair(
+        "torch_example_notebook", "own program, after GitHub bainjamain/pytorch-examples#2", "pytorch", ("wrong mode",)
+    ),
+]
+"""A twenty-fourth set, by two more authors who had not seen the project: own programs after questions as found.
+
+The questions are from a search of public pages and issues. The causes that count were noted before any of the programs
+was evaluated.
+"""
+
 PAIRS: Final = [
     *KNOWING,
     *BLIND,
@@ -2347,5 +2421,6 @@ PAIRS: Final = [
     *BLIND_TWENTY_FIRST,
     *BLIND_TWENTY_SECOND,
     *BLIND_TWENTY_THIRD,
+    *BLIND_TWENTY_FOURTH,
 ]
 """All pairs."""
