@@ -34,7 +34,7 @@ from sagemaker_debug_ext.watch.status import WatchStatus
 
 pytestmark = [pytest.mark.timeout(3600)]
 
-NUM_KILLS = 20
+NUM_KILLS = 12
 NUM_AT_ONCE = 4
 DRAIN_SECONDS = 20
 EXIT_SECONDS = DRAIN_SECONDS + 5

@@ -1,6 +1,6 @@
 """Processes that write a trial are killed at random moments and at every file operation, or an operation fails.
 
-Prints the counts with the seed. `--full` runs 10,000 random kills instead of 200, and fails every operation instead of
+Prints the counts with the seed. `--full` runs 10,000 random kills instead of 120, and fails every operation instead of
 every fifth.
 """
 

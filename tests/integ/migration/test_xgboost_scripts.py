@@ -218,7 +218,7 @@ def test_tree_when_taken_from_a_booster_then_is_that_of_xgboosts_table(library, 
     for number in range(3):
         expected = table[table["Tree"] == number].reset_index(drop=True)
         tree = utils.parse_tree_model(booster, number)
-        assert sorted(tree) == sorted(expected.columns)
+        assert set(tree) == set(expected.columns) - {"Target"}  # which newer tables have, for several targets
         assert len(expected) > 1
         for column, values in tree.items():
             wanted = expected[column].to_numpy().astype(values.dtype)
