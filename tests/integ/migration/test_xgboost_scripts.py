@@ -221,5 +221,9 @@ def test_tree_when_taken_from_a_booster_then_is_that_of_xgboosts_table(library, 
         assert set(tree) == set(expected.columns) - {"Target"}  # which newer tables have, for several targets
         assert len(expected) > 1
         for column, values in tree.items():
-            wanted = expected[column].to_numpy().astype(values.dtype)
-            assert ((values == wanted) | ((values != values) & (wanted != wanted))).all()  # NaN is not equal to itself
+            known = expected[column].notna()  # what is missing has a value of its own in newer tables
+            wanted = expected[column].astype(object).where(known, float("nan")).to_numpy().astype(values.dtype)
+            if values.dtype.kind == "f":  # newer tables have more digits than the dump
+                np.testing.assert_allclose(values, wanted, rtol=1e-6)
+            else:
+                assert values.tolist() == wanted.tolist()
