@@ -39,6 +39,8 @@ NEARER: Final = 4
 RUNS_ON: Final = 20
 """Number of consecutive steps that only a far too large momentum must explain."""
 RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which eventually makes updates a thousand times as large"
+SETTLED: Final = 100
+"""Number of consecutive steps without a sign of sums or of that momentum, after which a weight is no longer tracked."""
 ROUNDING: Final = 1e-6
 PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
 """Numbers of steps after which gradients may be reset, beside each step; 0: never."""
@@ -153,6 +155,8 @@ class _Watch:
     optimizers: Optimizers = attrs.field(factory=Optimizers)
     runs_on: int = 0
     """Number of latest steps whose change only a far too large momentum explains."""
+    unremarkable: int = 0
+    """Number of latest steps whose change neither this momentum nor a sum explains better than the gradient does."""
 
     @classmethod
     def starting_with(cls, weight: Numbers, gradient: Numbers) -> _Watch:
@@ -165,6 +169,7 @@ class _Watch:
         fits = cosines(change, self.optimizers.updates(self.gradients))
         by_reset = fits[:, 0]
         self.step, self.weight = self.step + 1, weight
+        longest = self.best.length
         for candidate, explained in zip(self.sums, fits[:, 1:].max(axis=0), strict=True):
             candidate.observe(float(explained), by_reset)
         is_reset = [True, *(candidate.starts_anew(self.step) for candidate in self.sums)]
@@ -172,6 +177,7 @@ class _Watch:
         *others, ordinary, huge = by_reset
         runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
         self.runs_on = self.runs_on + 1 if runs_on else 0
+        self.unremarkable = 0 if runs_on or self.best.length > longest else self.unremarkable + 1
         return by_reset
 
     @property
@@ -210,7 +216,8 @@ class GradientsNotReset(TensorRule):
     that are reset at each step, and with gradients that accumulate forever or for 2, 4, 5, 8, 10, 16 or 20 steps.
 
     The rule fires if such a sum explains the change at `patience` steps, to a cosine of 0.999, and no optimizer with
-    reset gradients explains it as well. At no step in between may both fail. Intended gradient accumulation, with an
+    reset gradients explains it as well. At no step in between may both fail. After 100 steps in a row of which a sum
+    explains none better, a weight is no longer examined. Intended gradient accumulation, with an
     update only after the last batch, does not fire, nor do other optimizers or weight decay. A momentum of 0.999 also
     accumulates gradients for too long to learn from them. The rule fires if only this momentum explains 20 consecutive
     changes.
@@ -271,6 +278,9 @@ class GradientsNotReset(TensorRule):
             return None
         if watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
             self._watches.pop(name, None)  # a gap makes the sum of gradients unknown
+            return None
+        if watch.unremarkable >= SETTLED:
+            del self._watches[name]
             return None
         by_reset = watch.observe(weight, gradient)
         best = watch.best

@@ -86,6 +86,26 @@ def test_a_momentum_that_is_far_too_large_is_no_sum(run_rule, momentum, cause):
     assert first_cause(run_rule("GradientsNotReset", steps)) == cause
 
 
+@pytest.mark.parametrize(("adds_up", "steps_looked_at"), [(True, 39), (False, 8)])
+def test_weights_that_sums_never_explain_are_soon_left_alone(run_rule, monkeypatch, adds_up, steps_looked_at):
+    """A weight is no longer examined after many steps in a row that no sum explains better than gradients do."""
+    looked_at, compute = [], gradients_not_reset.Optimizers.updates
+    monkeypatch.setattr(gradients_not_reset, "SETTLED", 8)
+    monkeypatch.setattr(
+        gradients_not_reset.Optimizers,
+        "updates",
+        lambda self, gradients: looked_at.append(1) or compute(self, gradients),
+    )
+    steps, weight, total = {}, RNG.normal(size=30), 0.0
+    for step in range(40):
+        gradient = RNG.normal(size=30)
+        steps[TRAIN, step] = {"w_weight": weight.copy(), "gradient/w_weight": gradient}
+        total = total + gradient if adds_up else gradient
+        weight = weight - 0.01 * total
+    assert bool(run_rule("GradientsNotReset", steps)) == adds_up
+    assert len(looked_at) == steps_looked_at
+
+
 @pytest.mark.parametrize("adds_up", [True, False])
 def test_updates_by_signs_of_sums_fire(run_rule, adds_up):
     """Updates by the signs of summed gradients fire, as of Lion."""
