@@ -54,10 +54,16 @@ CALLS: Final = Selection(patterns=(r"^functional\.\w+_active_[0-9]+$",))
 
 
 def drops(inputs: Array, output: Array) -> bool | None:
-    """Return whether a dropout layer turns some nonzero elements into 0. None if that is unclear."""
-    if inputs.shape != output.shape or np.count_nonzero(inputs) < MIN_ELEMENTS:
+    """Return whether a dropout layer turns some nonzero elements into 0. None if that is unclear.
+
+    NaN and infinity say nothing, because 0 times either is NaN.
+    """
+    if inputs.shape != output.shape:
         return None
-    return bool(np.any((inputs != 0) & (output == 0)))
+    may_drop = np.isfinite(inputs) & (inputs != 0)
+    if np.count_nonzero(may_drop) < MIN_ELEMENTS:
+        return None
+    return bool(np.any(may_drop & (output == 0)))
 
 
 def drops_by_chance(given: Array, output: Array) -> bool:

@@ -44,6 +44,17 @@ def test_few_elements_or_samples_give_no_verdict():
     assert is_centred_on(np.ones((16, 4)), np.ones(4)) is None
 
 
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_values_that_are_not_finite_give_no_verdict(lost):
+    """A dropout that multiplies NaN by 0 drops nothing that could be seen; its other elements still tell."""
+    inputs = np.full((16, 16), lost)
+    assert drops(inputs, np.full((16, 16), np.nan)) is None
+    inputs[8:] = 1.0
+    output = np.where(np.arange(16) % 2, 2 * inputs, 0 * inputs)
+    assert drops(inputs, output) is True
+    assert drops(inputs, inputs) is False
+
+
 @pytest.mark.parametrize(("shape", "expected"), [((1, 3, 4, 4), True), ((1, 3, 1, 4), None), ((4, 3), None)])
 def test_the_places_of_a_single_picture_show_whether_its_statistics_were_used(shape, expected):
     """Pictures are often evaluated one at a time."""
