@@ -42,6 +42,7 @@ from sagemaker_debug_ext.rules.extra.losses.no_skill import (
 from sagemaker_debug_ext.rules.extra.losses.underfit import (
     ENDED_EARLY,
     HARDLY_FALLEN,
+    NOTHING_LEARNT,
     OF_CLASSES,
     PENALISED,
     RESHAPED,
@@ -230,6 +231,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("Underfit", "dead units", text=TIED),
     Sign("Underfit", "regularisation", text=PENALISED),
     Sign("Underfit", "learning rate too low", text=HARDLY_FALLEN),
+    Sign("Underfit", "learning rate too low", text=NOTHING_LEARNT),
     Sign("Underfit", "architecture"),
     Sign("Underfit", "learning rate too low"),
     Sign("NoSkill", "labels"),

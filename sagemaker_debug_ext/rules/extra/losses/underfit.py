@@ -43,6 +43,12 @@ MUCH: Final = 0.15
 NUM_LATEST: Final = 20
 HARDLY_FALLEN: Final = "The loss has hardly fallen"
 """Message part on training that gets nowhere."""
+NOTHING_LEARNT: Final = "None of this has been learnt"
+"""Message part on models that are no better than a constant, although the inputs tell much of the targets."""
+NOTHING: Final = 0.1
+"""Share of what a simple model explains, up to which what the trained model explains, or adds, is nothing."""
+TELLS_MUCH: Final = 0.3
+"""Share of the variance of the targets from which on a simple model shows that the inputs tell much of them."""
 OF_CLASSES: Final = "These whole numbers may be those of classes"
 """Message part on classes that are learnt as quantities."""
 NAMED: Final = 0.8
@@ -69,7 +75,8 @@ class Underfit(BuiltinRule):
     more than eight different samples, as of a logic gate, it is a table of these. The measure is the share of the
     variance of the targets that predictions explain; for classes, it is that of their indicators. The rule fires if the
     share of the model is below `max_explained`, and what it leaves unexplained is at least `factor` times what the best
-    simple model leaves. The predictions of evaluation count if they are better, because dropout makes those of training
+    simple model leaves. It also fires if the share of a simple model is at least 0.3, and that of the model less than a
+    tenth of it, because it then has learnt nothing although the inputs tell much. The predictions of evaluation count if they are better, because dropout makes those of training
     worse. A model whose loss still falls, by a tenth from the third or fourth fifth of training to the last, is on its
     way. Training that has ended after at most 30 steps needs more of them, however fast the loss was falling, so that
     half of `factor` suffices. The message tells whether most samples of the latest batch get the same prediction to the
@@ -213,7 +220,9 @@ class Underfit(BuiltinRule):
             by_order = self._trained.explained_by_order(name)
             is_reshaped = fits[0].explained < limit and by_order is not None and by_order < SORTED
         best = restored[0] if is_reshaped else fits[0]
-        if 1 - own < factor * (1 - best.explained):
+        is_far_worse = 1 - own >= factor * (1 - best.explained)
+        has_learnt_nothing = best.explained >= TELLS_MUCH and abs(own) <= NOTHING * best.explained
+        if not (is_far_worse or has_learnt_nothing):
             return None
         text = (
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
@@ -229,6 +238,8 @@ class Underfit(BuiltinRule):
             text = f"{text} {share:.0%} {PENALISED}."
         elif course[-1] > FALLEN * course[0]:
             text = f"{text} {HARDLY_FALLEN}."
+        elif not is_far_worse:
+            text = f"{text} {NOTHING_LEARNT}."
         return self.found(view, text, tensors=[name], value=own, threshold=limit)
 
     def _compare_tables(self, view: StepView) -> Issue | None:

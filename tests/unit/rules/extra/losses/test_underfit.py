@@ -114,6 +114,28 @@ def test_fires_where_a_simple_model_does_better(run_rule, shape, answer, fires):
     assert fired_at(issues) == [39] * fires
 
 
+def noisy_line(noise):
+    """Return a function of two inputs that a line explains for the most part, or less with more noise."""
+    rng = np.random.default_rng(2)
+    return lambda x: x[:, :1] - x[:, 1:] + noise * rng.normal(size=(len(x), 1))
+
+
+@pytest.mark.parametrize(
+    ("noise", "answer", "cause"),
+    [
+        (1.4, mean_answer, "learning rate too low"),
+        (1.4, lambda inputs, targets: 0.2 * (inputs[:, :1] - inputs[:, 1:]), None),
+        (1.4, lambda inputs, targets: mean_answer(inputs, targets) + 1, None),
+        (5.0, mean_answer, None),
+    ],
+    ids=["nothing learnt", "something learnt", "far from all", "noise"],
+)
+def test_a_model_that_learnt_nothing_is_to_know_something_where_inputs_tell_much(run_rule, noise, answer, cause):
+    """The loss fell at first, to that of a constant, so that it need not be flat from the beginning."""
+    steps = regression_steps(noisy_line(noise), answer, losses=lambda step: 4.0 if step < 8 else 1.0)
+    assert first_cause(underfits(run_rule, steps)) == cause
+
+
 def recurrent_steps(to_inputs, skill=0.0, num=120, size=20, *, are_sorted=False, wrong=0.0):
     """Return training steps on series of 6 times, whose sum tells which of three classes they have.
 
