@@ -42,6 +42,8 @@ RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which eventually makes u
 SETTLED: Final = 100
 """Number of consecutive steps without a sign of sums or of that momentum, after which a weight is no longer tracked."""
 ROUNDING: Final = 1e-6
+TINY: Final = 1e-9
+"""Difference of cosines that is nothing where two explanations suffer from the same rounding."""
 PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
 """Numbers of steps after which gradients may be reset, beside each step; 0: never."""
 MAX_REFUTED: Final = 6
@@ -176,6 +178,8 @@ class _Watch:
         self.gradients = np.where(np.array(is_reset)[:, np.newaxis], gradient, self.gradients + gradient)
         *others, ordinary, huge = by_reset
         runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
+        # Of gradients that hardly change, the momentum gives nearly the sum.
+        runs_on &= all(1 - huge <= NEARER * (1 - candidate.explained) + TINY for candidate in self.sums)
         self.runs_on = self.runs_on + 1 if runs_on else 0
         self.unremarkable = 0 if runs_on or self.best.length > longest else self.unremarkable + 1
         return by_reset
