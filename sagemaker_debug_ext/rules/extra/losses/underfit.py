@@ -76,12 +76,13 @@ class Underfit(BuiltinRule):
     variance of the targets that predictions explain; for classes, it is that of their indicators. The rule fires if the
     share of the model is below `max_explained`, and what it leaves unexplained is at least `factor` times what the best
     simple model leaves. It also fires if the share of a simple model is at least 0.3, and that of the model less than a
-    tenth of it, because it then has learnt nothing although the inputs tell much. The predictions of evaluation count if they are better, because dropout makes those of training
-    worse. A model whose loss still falls, by a tenth from the third or fourth fifth of training to the last, is on its
-    way. Training that has ended after at most 30 steps needs more of them, however fast the loss was falling, so that
-    half of `factor` suffices. The message tells whether most samples of the latest batch get the same prediction to the
-    bit, but not all of them, whether much of a cross entropy of classes comes from elsewhere than its predictions, as
-    from penalties on weights, and whether the loss has hardly fallen.
+    tenth of it, because it then has learnt nothing although the inputs tell much. The predictions of evaluation count
+    if they are better, because dropout makes those of training worse. A model whose loss still falls, by a tenth from
+    the third or fourth fifth of training to the last, is on its way. Training that has ended after at most 30 steps
+    needs more of them, however fast the loss was falling, so that half of `factor` suffices. The message tells whether
+    most samples of the latest batch get the same prediction to the bit, but not all of them, whether much of a cross
+    entropy of classes comes from elsewhere than its predictions, as from penalties on weights, and whether the loss has
+    hardly fallen.
 
     Whole numbers may be those of classes, which have no order. If the targets are three to twenty of them, the rule
     also fires if the nearest neighbours name at least 80 % of them by vote, and a third as many wrongly as the model's
@@ -232,15 +233,20 @@ class Underfit(BuiltinRule):
             text = f"{text} The latter takes the inputs in another order: they {RESHAPED}."
         elif is_over:
             text = f"{text} {ENDED_EARLY} {(view.mode_step or 0) + 1} steps."
-        elif self._trained.share_of_ties(name) > MOST:
-            text = f"{text} {TIED}, as where units answer to few of them."
-        elif (share := statistics.fmean(self._penalties[name])) > MUCH:
-            text = f"{text} {share:.0%} {PENALISED}."
-        elif course[-1] > FALLEN * course[0]:
-            text = f"{text} {HARDLY_FALLEN}."
-        elif not is_far_worse:
-            text = f"{text} {NOTHING_LEARNT}."
+        else:
+            seen = self._what_else_is_seen(name, course) or ("" if is_far_worse else f" {NOTHING_LEARNT}.")
+            text = f"{text}{seen}"
         return self.found(view, text, tensors=[name], value=own, threshold=limit)
+
+    def _what_else_is_seen(self, name: str, course: list[float]) -> str:
+        """Return a sentence, after a space, on what tells why a model underfits; empty if nothing does."""
+        if self._trained.share_of_ties(name) > MOST:
+            return f" {TIED}, as where units answer to few of them."
+        if (share := statistics.fmean(self._penalties[name])) > MUCH:
+            return f" {share:.0%} {PENALISED}."
+        if course[-1] > FALLEN * course[0]:
+            return f" {HARDLY_FALLEN}."
+        return ""
 
     def _compare_tables(self, view: StepView) -> Issue | None:
         """Return an issue if a table of what each token alone tells predicts better than a model of sequences."""

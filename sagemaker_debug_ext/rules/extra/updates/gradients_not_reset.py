@@ -280,11 +280,9 @@ class GradientsNotReset(TensorRule):
             if view.mode_step == 0:
                 self._watches[name] = _Watch.starting_with(weight, gradient)
             return None
-        if watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
-            self._watches.pop(name, None)  # a gap makes the sum of gradients unknown
-            return None
-        if watch.unremarkable >= SETTLED:
-            del self._watches[name]
+        has_gap = watch.step != view.mode_step - 1 or watch.weight.size != weight.size
+        if has_gap or watch.unremarkable >= SETTLED:
+            del self._watches[name]  # a gap makes the sum of gradients unknown
             return None
         by_reset = watch.observe(weight, gradient)
         best = watch.best
