@@ -16,6 +16,8 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 TOKENS: Final = Selection(roles=(Role.MODEL_INPUT,))
 TARGETS: Final = Selection(roles=(Role.LOSS_CLASS_LABEL,))
+NUMBERS: Final = Selection(roles=(Role.REGRESSION_TARGET,))
+"""Targets that may be the next numbers of a series."""
 FIRST_INPUT: Final = "_input_0"
 ATTENTION: Final = "MultiheadAttention"
 DECODER: Final = "TransformerDecoderLayer"
@@ -34,16 +36,18 @@ BY_CHANCE: Final = 0.9
 """Largest fraction of targets that are the token at any other distance."""
 LATER: Final = "places later"
 """Text of targets beyond the next token."""
-SEEN: Final = "sees the tokens that it is to predict"
-"""Text of models that read the next token before they predict it."""
+SEEN: Final = "that it is to predict"
+"""Text of models that read the next token, or number, before they predict it."""
+BIDIRECTIONAL: Final = "Bidirectional"
+"""Class of a Keras layer that also reads backwards."""
 
 
 def distance_of_targets(tokens: Array, targets: Array) -> int | None:
     """Return how many places after its own each target is among the tokens; None if they are no tokens of it.
 
     Args:
-        tokens: Sequences of tokens, of shape (samples, places).
-        targets: Targets of these places, which may be flattened; those below 0 do not count.
+        tokens: Sequences of tokens, or series of numbers, of shape (samples, places).
+        targets: Targets of these places, which may be flattened; whole numbers below 0 do not count.
     """
     if len(tokens) == 0 or targets.size % len(tokens) or min(tokens.shape[1], len(np.unique(tokens))) < FEWEST_TOKENS:
         return None
@@ -56,7 +60,7 @@ def distance_of_targets(tokens: Array, targets: Array) -> int | None:
 
 def _share(tokens: Array, targets: Array) -> float:
     length = min(tokens.shape[1], targets.shape[1])
-    is_known = targets[:, :length] >= 0
+    is_known = targets[:, :length] >= 0 if targets.dtype.kind in "iu" else np.isfinite(targets[:, :length])
     if np.count_nonzero(is_known) < FEWEST_TARGETS:
         return 0.0
     return float(np.mean(tokens[:, :length][is_known] == targets[:, :length][is_known]))
@@ -96,24 +100,39 @@ class TokenShift(FirstStepsRule):
         "Let the target of each place be the next token. Do not shift labels for models that do so themselves. "
         "Give attention a causal mask, and let recurrent layers read in one direction only."
     )
-    selection = TOKENS.united_with(TARGETS)
+    selection = TOKENS.united_with(TARGETS).united_with(NUMBERS)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        return TensorRequirement("inputs", TOKENS), TensorRequirement("targets", TARGETS)
+        return TensorRequirement("inputs", TOKENS), TensorRequirement("targets", TARGETS.united_with(NUMBERS))
 
     def problems(self, view: StepView) -> Mapping[str, str] | None:
         """Return the targets that are not the next tokens, or that the model sees."""
         tokens = _whole_numbers(view, [*view.selected(TOKENS), *_further_inputs(view)])
         targets = _whole_numbers(view, view.selected(TARGETS))
         sequences = {name: value for name, value in tokens.items() if value.ndim == 2}
-        if not (sequences and targets):
+        series, numbers = _series(view), _values(view, view.selected(NUMBERS))
+        if not ((sequences and targets) or (series and numbers)):
             return None
-        return dict(_problems(view, sequences, view.selected(TOKENS), targets))
+        of_tokens = _problems(view, sequences, view.selected(TOKENS), targets)
+        return {**dict(_problems_of_series(view, series, numbers)), **dict(of_tokens)}
+
+
+def _values(view: StepView, names: Iterable[str]) -> dict[str, Array]:
+    values = ((name, view.value(name)) for name in names)
+    return {name: value for name, value in values if value is not None}
 
 
 def _whole_numbers(view: StepView, names: Iterable[str]) -> dict[str, Array]:
-    values = {name: view.value(name) for name in names}
-    return {name: value for name, value in values.items() if value is not None and value.dtype.kind in "iu"}
+    return {name: value for name, value in _values(view, names).items() if value.dtype.kind in "iu"}
+
+
+def _series(view: StepView) -> dict[str, Array]:
+    """Return the only input of models, where these are series of numbers, by name, of two axes."""
+    inputs = _values(view, view.selected(TOKENS) if not _further_inputs(view) else ())
+    flat = {
+        name: value[..., 0] if value.ndim > 2 and value.shape[2:] == (1,) else value for name, value in inputs.items()
+    }
+    return {name: value for name, value in flat.items() if value.ndim == 2 and value.dtype.kind == "f"}
 
 
 def _further_inputs(view: StepView) -> list[str]:
@@ -146,10 +165,23 @@ def _problems(
             if is_first and not predicts_next and distance is not None and distance > 1:
                 yield name, f"The targets {name!r} are the tokens {distance} {LATER} in {source!r}, not the next."
             if is_first and distance == 0 and not predicts_next and (layer := _causal_attention(view, length)):
-                why = f"{SEEN}, although the attention of {layer!r} hides all later ones"
+                why = f"sees the tokens {SEEN}, although the attention of {layer!r} hides all later ones"
                 yield name, f"The targets {name!r} are the tokens in {source!r} at the same places: the model {why}."
             if distance == 1 and (layer := _layer_that_sees(view, source, sequences, length)):
-                yield name, f"The targets {name!r} are the next tokens in {source!r}, and the model {SEEN}: {layer}."
+                what = f"The targets {name!r} are the next tokens in {source!r}"
+                yield name, f"{what}, and the model sees the tokens {SEEN}: {layer}."
+
+
+def _problems_of_series(
+    view: StepView, series: Mapping[str, Array], targets: Mapping[str, Array]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name of each tensor of targets that a model sees with what is wrong."""
+    for source, numbers in series.items():
+        for name, value in targets.items():
+            distance, length = _find_distance(numbers, value)
+            if distance and (layer := _layer_that_sees(view, source, {source: numbers}, length)):
+                what = f"The targets {name!r} are numbers of {source!r} that come later"
+                yield name, f"{what}, and the model sees the numbers {SEEN}: {layer}."
 
 
 def _find_distance(tokens: Array, targets: Array) -> tuple[int | None, int]:
@@ -177,6 +209,9 @@ def _layer_that_sees(view: StepView, source: str, sequences: Mapping[str, Array]
         backwards = next((name for name in view.tensor_names if name.endswith("_reverse")), None)
         if backwards is not None:
             return f"a layer with the weights {backwards!r} reads backwards"
+        both_ways = next((layer.name for layer in view.program.layers if layer.type == BIDIRECTIONAL), None)
+        if both_ways is not None:
+            return f"the layer {both_ways!r} also reads backwards"
     found = next((name for name in attentions if _has_no_mask(view, name, length)), None)
     return f"the attention of {found!r} has no mask" if found is not None else ""
 

@@ -106,6 +106,46 @@ def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fir
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 
+def series_steps(first, *, is_time_first=False, **further):
+    """Return steps of a model that reads windows of ten numbers, the targets being a window from another place on."""
+    found = {}
+    for step in range(3):
+        numbers = np.random.default_rng(step).normal(size=(4, 2 * NUM_PLACES)).astype(np.float32)
+        inputs, targets = numbers[:, :NUM_PLACES, None], numbers[:, first : first + NUM_PLACES]
+        inputs = {"Net_input_0": np.swapaxes(inputs, 0, 1) if is_time_first else inputs}
+        targets = targets.T if is_time_first else targets
+        found[TRAIN, step] = {**inputs, **further, **loss_tensors(np.zeros_like(targets), targets, name="MSELoss")}
+    return found
+
+
+@pytest.mark.parametrize("is_time_first", [False, True])
+@pytest.mark.parametrize(
+    ("first", "weights", "fires"),
+    [
+        (1, ["Net_lstm.weight_ih_l0_reverse"], True),
+        (3, ["Net_lstm.weight_ih_l0_reverse"], True),
+        (1, ["Net_lstm.weight_ih_l0"], False),
+        (0, ["Net_lstm.weight_ih_l0_reverse"], False),
+        (NUM_PLACES, ["Net_lstm.weight_ih_l0_reverse"], False),
+        (1, ["Net_lstm.weight_ih_l0_reverse", "Net_input_1"], False),
+    ],
+    ids=["next", "later", "reads forwards", "gives back", "all new", "reads another series"],
+)
+def test_models_that_see_the_next_number_of_a_series_fire(run_rule, first, weights, fires, is_time_first):
+    """A forecast of numbers that the model has read backwards is a copy."""
+    further = dict.fromkeys(weights, STATES)
+    issues = run_rule("TokenShift", series_steps(first, is_time_first=is_time_first, **further))
+    assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
+
+
+@pytest.mark.parametrize(("kind", "fires"), [("Bidirectional", True), ("LSTM", False)])
+def test_a_layer_of_keras_that_reads_both_ways_sees_what_comes(run_rule, monkeypatch, kind, fires):
+    """Its weights do not tell that it reads backwards, but the record of the program does."""
+    layer = LayerRecord(name="memory", type=kind)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=(layer,)))
+    assert bool(run_rule("TokenShift", steps_of(1))) == fires
+
+
 DECODER = (
     LayerRecord(name="encoder.layers.0.self_attn", type="MultiheadAttention", batch_axis=0),
     LayerRecord(name="decoder.layers.0", type="TransformerDecoderLayer", batch_axis=0),
