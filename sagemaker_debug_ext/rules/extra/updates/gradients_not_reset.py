@@ -272,19 +272,11 @@ class GradientsNotReset(TensorRule):
         if not is_training(view) or view.mode_step is None or naming_scheme_of(view.trial).is_updated(name):
             return None
         watch = self._watches.get(name) if view.mode_step else None
-        count = self._num_followed(view) if watch is None else watch.weight.size
-        weight, gradient = _flat(view, name, count), _flat(view, gradient_in(view, name), count)
-        if weight is None or gradient is None or weight.size != gradient.size:
+        if watch is not None and watch.unremarkable >= SETTLED:
+            return Measurement(watch.best.explained, fires=False, threshold=EXPLAINS)
+        by_reset = self._observe(view, name, watch)
+        if watch is None or by_reset is None:
             return None
-        if watch is None:
-            if view.mode_step == 0:
-                self._watches[name] = _Watch.starting_with(weight, gradient)
-            return None
-        has_gap = watch.step != view.mode_step - 1 or watch.weight.size != weight.size
-        if has_gap or watch.unremarkable >= SETTLED:
-            del self._watches[name]  # a gap makes the sum of gradients unknown
-            return None
-        by_reset = watch.observe(weight, gradient)
         best = watch.best
         watch.discard_refuted()
         patience: int = self.parameters["patience"]
@@ -298,6 +290,21 @@ class GradientsNotReset(TensorRule):
             severity=best.length,
             text=f"{by_reset.max():.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
         )
+
+    def _observe(self, view: StepView, name: str, watch: _Watch | None) -> Numbers | None:
+        """Track a weight, and return the cosines of its change if gradients are reset; None if they are unknown."""
+        count = self._num_followed(view) if watch is None else watch.weight.size
+        weight, gradient = _flat(view, name, count), _flat(view, gradient_in(view, name), count)
+        if weight is None or gradient is None or weight.size != gradient.size:
+            return None
+        if watch is None:
+            if view.mode_step == 0:
+                self._watches[name] = _Watch.starting_with(weight, gradient)
+            return None
+        if watch.step != (view.mode_step or 0) - 1 or watch.weight.size != weight.size:
+            del self._watches[name]  # a gap makes the sum of gradients unknown
+            return None
+        return watch.observe(weight, gradient)
 
     def _measure_updates(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of updates of an optimizer that used the gradients of the update before."""
