@@ -66,6 +66,7 @@ from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.hooks.worker_role import WorkerRole
 from sagemaker_debug_ext.store import job_end, open_writers
 from sagemaker_debug_ext.store.backends import Backend
+from sagemaker_debug_ext.store.format.program import ReportRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
@@ -422,6 +423,11 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         if not is_bystander and self._lifecycle.is_active():
             self._write_complete_steps()
         return not is_bystander
+
+    @fail_safe
+    def note_report(self, report: ReportRecord) -> None:
+        """Keep what the script has found out about its predictions for the record of the program."""
+        self._dispatcher.note_report(report)
 
     @fail_safe
     def _write_complete_steps(self) -> None:

@@ -29,6 +29,7 @@ class _CreatedFromFile(Protocol):
 
 
 _HookT = TypeVar("_HookT", bound=_CreatedFromFile)
+_AnyT = TypeVar("_AnyT")
 _HookT_co = TypeVar("_HookT_co", covariant=True)
 
 
@@ -39,6 +40,11 @@ class _Slot:
 def has_hook() -> bool:
     """Return whether this process has a hook of any kind."""
     return _Slot.hook is not None
+
+
+def current(hook_class: type[_AnyT]) -> _AnyT | None:
+    """Return the hook of this process if it is of a class; None otherwise."""
+    return _Slot.hook if isinstance(_Slot.hook, hook_class) else None
 
 
 def current_has_trained() -> bool:

@@ -26,6 +26,7 @@ from typing import Final, Literal
 import attrs
 
 from sagemaker_debug_ext._json import JSONObject
+from sagemaker_debug_ext.rules.extra.data._reports import ANOTHER_ORDER
 from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import OTHER_SCALE, TAKES_NO_NOTICE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
@@ -164,6 +165,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("EvaluationMismatch", "evaluation data", text="Inputs of evaluation"),
     Sign("EvaluationMismatch", "evaluation data", text="Inputs of predictions"),
     Sign("EvaluationMismatch", "evaluation data", text="Labels of evaluation"),
+    Sign("EvaluationMismatch", "evaluation data", text=ANOTHER_ORDER),
     Sign("EvaluationMismatch", "inputs", text=OTHER_SCALE),
     Sign("TreeGrowth", "evaluation data", text=NOT_THERE),
     Sign("TokenShift", "leaking feature", text=SEEN),

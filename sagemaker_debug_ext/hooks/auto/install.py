@@ -1,7 +1,8 @@
 """`attach`: install capture for each framework that the script imports.
 
 The module of each framework has a function ``install(configure)``, which makes the framework report models as they
-train. The first framework that trains gets the hook of the process; a framework beneath it adds no second hook.
+train. The first framework that trains gets the hook of the process; a framework beneath it adds no second hook. What
+scikit-learn computes of predictions goes to the record of the program.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sagemaker_debug_ext._imports.callbacks import when_imported
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
 from sagemaker_debug_ext.errors import JobSpecError
 from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.auto import reports
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import CONFIG_PATH_VARIABLE, HookConfiguration, load_configuration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
@@ -71,6 +73,7 @@ def attach(json_config_path: str | None = None) -> bool:
     atexit.register(_tell_if_nothing_trained, os.getpid())
     for framework, installer in _INSTALLERS.items():
         when_imported(framework, functools.partial(_install, installer, json_config_path, configure))
+    when_imported("sklearn.metrics", reports.observe)
     return True
 
 

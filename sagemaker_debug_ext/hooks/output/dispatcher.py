@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from sagemaker_debug_ext.config.hook_options import HookOptions
@@ -24,11 +25,13 @@ from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput, Worker
 from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtypes
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.format.messages import Array
-from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.store.format.program import ProgramRecord, ReportRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
+_MOST_REPORTS: Final = 20
+"""Number of reports that are kept."""
 _SCALAR_LOSS: Final = re.compile(f"{SCALAR_PREFIX}.*loss", re.IGNORECASE)
 """Pattern of scalar names that denote a loss."""
 
@@ -78,6 +81,7 @@ class StepDispatcher:
         self._has_exported = False
         self._program: ProgramRecord | None = None
         self._described: ProgramRecord | None = None
+        self._reports: dict[tuple[str, int], ReportRecord] = {}
 
     def open(
         self,
@@ -141,6 +145,13 @@ class StepDispatcher:
         if self._has_exported:
             self.export_collections()
 
+    def note_report(self, report: ReportRecord) -> None:
+        """Keep a report of the script for the record, unless there is a better one by the same function on as many."""
+        key = (report.function, report.num_samples)
+        known = self._reports.get(key)
+        if (known is None and len(self._reports) < _MOST_REPORTS) or (known and report.kappa > known.kappa):
+            self._reports[key] = report
+
     def export_collections_if_changed(self) -> None:
         """Write the collections file if it does not show all collections and members."""
         if self._collections.has_news or not self._has_exported:
@@ -185,6 +196,8 @@ class StepDispatcher:
             OSError: The back end failed.
         """
         if self.output is not None:
+            if self._described is not None and self._reports:
+                self.output.write_program(attrs.evolve(self._described, reports=tuple(self._reports.values())))
             self.output.close(mark_end)
 
     def _record(self, recorder: FlightRecorder, step: StepBuffer) -> None:

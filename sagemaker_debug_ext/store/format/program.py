@@ -8,10 +8,13 @@ What the hook could not find out is missing or None. ``program.schema.json`` bes
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
 from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -101,6 +104,53 @@ class OptimizerRecord:
 
 
 @attrs.frozen(kw_only=True)
+class ReportRecord:
+    """How well classes that were predicted agree with labels.
+
+    Args:
+        function: Name of the function that compared them.
+        num_samples: Number of predictions.
+        num_right: Number of predictions that equal their labels.
+        num_expected: Number that would by chance, if predictions had the same shares of classes in another order.
+        num_moved: Number of predictions that would have to be of another class to have the shares of the labels.
+        num_classes: Number of different classes that were predicted.
+    """
+
+    function: str
+    num_samples: int
+    num_right: int
+    num_expected: float
+    num_moved: int
+    num_classes: int
+
+    @classmethod
+    def of(cls, function: str, labels: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> ReportRecord:
+        """Compare predictions with labels, both of shape (samples,)."""
+        _, ids = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
+        of_labels, of_predicted = np.split(ids.reshape(-1), [len(labels)])
+        counts = [np.bincount(each, minlength=int(ids.max(initial=0)) + 1) for each in (of_labels, of_predicted)]
+        return cls(
+            function=function,
+            num_samples=len(labels),
+            num_right=int(np.count_nonzero(of_labels == of_predicted)),
+            num_expected=float(np.dot(*counts) / max(len(labels), 1)),
+            num_moved=int(np.maximum(counts[0] - counts[1], 0).sum()),
+            num_classes=int(np.count_nonzero(counts[1])),
+        )
+
+    @property
+    def kappa(self) -> float:
+        """Share of what chance leaves wrong that is right (Cohen's kappa); 0 if chance leaves nothing."""
+        wrong = self.num_samples - self.num_expected
+        return (self.num_right - self.num_expected) / wrong if wrong > 0 else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the number that is right by chance."""
+        return math.sqrt(max(self.num_expected * (1 - self.num_expected / max(self.num_samples, 1)), 0.0))
+
+
+@attrs.frozen(kw_only=True)
 class ProgramRecord:
     """A training program.
 
@@ -126,6 +176,8 @@ class ProgramRecord:
         batch_size: Number of samples along the first axis of what a loader of PyTorch yields; None if unknown.
         since_step: Global step from which on it tells of the training. A script that trains one model after another has
             the record of the latest.
+        reports: What the script has found out about predicted classes by `sklearn.metrics`, the best of each function
+            for each number of samples. It is there once the hook is closed.
         unknown: What could not be found out, each with the reason.
     """
 
@@ -146,6 +198,7 @@ class ProgramRecord:
     num_workers: int | None = None
     batch_size: int | None = None
     since_step: int = 0
+    reports: tuple[ReportRecord, ...] = ()
     unknown: tuple[str, ...] = ()
 
     @property
@@ -210,6 +263,7 @@ class ProgramRecord:
                 input_dtypes=tuple(content.get("input_dtypes", ())),
                 fed_models=tuple(content.get("fed_models", ())),
                 turns=tuple(content.get("turns", ())),
+                reports=_all(ReportRecord, content.get("reports", [])),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SMDebugValueError(f"{where}: not a program record: {error!r}") from error

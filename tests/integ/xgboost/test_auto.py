@@ -126,3 +126,27 @@ def test_import_when_script_has_a_hook_of_its_own_then_that_one_captures(script,
     assert run_python(script, own).returncode == 7
     assert create_trial(str(own)).steps() == [0, 1, 2, 3]
     assert not configured.exists()
+
+
+REPORTING = """
+import numpy as np
+import xgboost as xgb
+from sklearn.metrics import accuracy_score
+
+features = np.random.default_rng(0).random((80, 3))
+labels = (features.sum(axis=1) > 1.5).astype(int)
+data = xgb.DMatrix(features, label=labels)
+model = xgb.train({"objective": "binary:logistic", "max_depth": 2, "nthread": 1}, data, 4)
+print(accuracy_score(labels, model.predict(data) > 0.5))
+"""
+
+
+def test_run_when_script_reports_on_its_predictions_then_the_record_has_it(script, configured, forks):
+    """Scikit-learn's own function is called, and gives the script what it always does."""
+    pytest.importorskip("sklearn")
+    script.write_text(REPORTING)
+    ended = forks.run_captured(script)
+    assert ended.returncode == 0, ended.stderr
+    (report,) = create_trial(str(configured)).program.reports
+    assert (report.function, report.num_samples) == ("accuracy_score", 80)
+    assert float(ended.stdout) == report.num_right / 80

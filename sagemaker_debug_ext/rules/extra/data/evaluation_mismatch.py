@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.extra.data._reports import ReportedOrder
 from sagemaker_debug_ext.rules.inference.class_weights import ClassCounts
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, comparable_losses, observed_losses
 from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
@@ -135,6 +136,13 @@ class EvaluationMismatch(BuiltinRule):
     position, while the training loss has fallen by half. While averages of batch normalisations have not followed,
     which keep the losses of a good model in place as well, they must be the same to a ten thousandth.
 
+    The record of the program has what the script found by `sklearn.metrics`. When the job has ended, the rule also
+    fires if such a report on 50 predictions or more has no more of them right than chance, although their classes come
+    up as often as those of the labels, and the model names classes: its latest 30 steps of evaluation, or of training
+    if the script computes no loss in evaluation, have a kappa of at least 0.3, and no report on as many predictions is
+    half as good. The predictions then belong to labels in another order, or the model has learnt its data by heart and
+    knows nothing else. Of several reports of a function, the best counts.
+
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
@@ -181,6 +189,8 @@ class EvaluationMismatch(BuiltinRule):
         self._averages = MovingAverages()
         self._withheld: tuple[StepView, Issue] | None = None
         self._evaluated: dict[ModeKeys, tuple[StepView, list[str]]] = {}
+        self._reported = ReportedOrder()
+        self._last_step: int | None = None
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (
@@ -191,9 +201,20 @@ class EvaluationMismatch(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if evaluation and training differ; None if the step allows no comparison."""
+        found = self._evaluate_step(view)
+        return found or (self._evaluate_reports() if self._is_last(view) else []) or found
+
+    def _is_last(self, view: StepView) -> bool:
+        if self._last_step is None and self.base_trial.loaded_all_steps:
+            self._last_step = self.base_trial.steps()[-1]
+        return view.step == self._last_step
+
+    def _evaluate_step(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if a step, or a round that it ends, differs from training."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             return None
         self._averages.observe(view)
+        self._reported.observe(view)
         names = view.selected(self.selection)
         self._observe_inputs(view, names)
         if view.mode is ModeKeys.PREDICT:
@@ -219,11 +240,20 @@ class EvaluationMismatch(BuiltinRule):
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the last rounds, if no more steps will follow."""
         has_ended = any(is_final(view, name) for view, names in self._evaluated.values() for name in names)
-        by_data = (self._evaluate_data_of_rounds() or []) if has_ended else []
+        by_data = (self._evaluate_data_of_rounds() if has_ended else None) or self._evaluate_reports()
         if self._withheld is None or not is_final(self._withheld[0], self._withheld[1].tensors[0]):
             return by_data
         (_, by_losses), self._withheld = self._withheld, None
         return by_data or [by_losses]
+
+    def _evaluate_reports(self) -> list[Issue]:
+        """Return an issue if the job has ended, and its script has compared predictions with labels of others."""
+        problem = self._reported.problem() if self.base_trial.loaded_all_steps else None
+        if problem is None or self._reported.seen is None:
+            return []
+        text, report = problem
+        view, name = self._reported.seen
+        return [self.found(view, text, tensors=[name], value=report.num_right, threshold=report.num_expected)]
 
     def _evaluate_inputs(self, view: StepView, names: list[str]) -> list[Issue] | None:
         """Return an issue if the inputs of a step, or of a round that it ends, differ; None if none can be compared."""

@@ -18,6 +18,7 @@ from sagemaker_debug_ext.store.format.program import (
     LossRecord,
     OptimizerRecord,
     ProgramRecord,
+    ReportRecord,
     read_program,
 )
 
@@ -28,9 +29,14 @@ SIZE = st.none() | st.integers(0)
 LAYERS = st.lists(LAYER, max_size=3).map(tuple)
 LOSSES = st.lists(st.builds(LossRecord, name=TEXT, type=TEXT, arguments=NUMBERS, tail=LAYERS), max_size=2).map(tuple)
 OPTIMIZERS = st.lists(st.builds(OptimizerRecord, type=TEXT, numbers=NUMBERS), max_size=2).map(tuple)
+REPORTS = st.builds(
+    ReportRecord, function=TEXT, num_samples=st.integers(0), num_right=st.integers(0),
+    num_expected=st.floats(0, 1e9), num_moved=st.integers(0), num_classes=st.integers(0),
+)  # fmt: skip
 RECORDS = st.builds(
     ProgramRecord, framework=TEXT, layers=LAYERS, losses=LOSSES, optimizers=OPTIMIZERS, parameters=NUMBERS,
     input_dtypes=st.lists(TEXT, max_size=2).map(tuple), num_samples=SIZE, num_workers=SIZE,
+    reports=st.lists(REPORTS, max_size=2).map(tuple),
 )  # fmt: skip
 
 

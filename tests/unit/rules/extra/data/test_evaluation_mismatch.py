@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.factory.creation import create_rule
-from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord, ReportRecord
 from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import EVAL, PREDICT, TRAIN, fired_at, first_cause, loss_tensors, steps_of
 
@@ -493,3 +493,55 @@ def test_a_few_samples_that_are_evaluated_again_and_again_have_no_spread(run_rul
     evaluated = 3 + rng.normal(size=(num_samples, 6))
     steps |= {(EVAL, step): {"Net_input_0": evaluated} for step in range(20)}
     assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+def named(labels, accuracy, rng):
+    """Return predictions of three classes of which a share is right."""
+    return np.where(rng.random(len(labels)) < accuracy, labels, rng.integers(0, 3, len(labels)))
+
+
+def steps_of_classes(modes, accuracy=0.9):
+    """Return steps of a classifier of three classes of which a share of the predictions is right."""
+    rng, steps = np.random.default_rng(4), {}
+    for mode in modes:
+        for step in range(12):
+            labels = rng.integers(0, 3, 20)
+            scores = np.eye(3)[named(labels, accuracy, rng)]
+            steps[mode, step] = loss_tensors(scores, labels)
+    return steps
+
+
+RNG = np.random.default_rng(5)
+LABELS = RNG.integers(0, 3, 300)
+SHUFFLED = ReportRecord.of("confusion_matrix", LABELS, RNG.permutation(LABELS))
+SOUND = ReportRecord.of("accuracy_score", LABELS, named(LABELS, 0.9, RNG))
+
+
+@pytest.mark.parametrize("modes", [(TRAIN,), (TRAIN, EVAL)])
+@pytest.mark.parametrize(
+    ("reports", "accuracy", "fires"),
+    [
+        ((SHUFFLED,), 0.9, True),
+        ((SHUFFLED,), 0.2, False),
+        ((SOUND,), 0.9, False),
+        ((SHUFFLED, SOUND), 0.9, False),
+        ((ReportRecord.of("f1_score", LABELS, np.zeros_like(LABELS)),), 0.9, False),
+        ((ReportRecord.of("f1_score", np.minimum(LABELS, 1), RNG.integers(0, 9, 300) // 8),), 0.9, False),
+        ((ReportRecord.of("f1_score", *np.repeat([[0, 1, 1, 0], [0, 1, 0, 1]], [36, 4, 12, 12], axis=1)),), 0.4, False),
+        ((), 0.9, False),
+    ],
+    ids=["another order", "no skill", "right", "a baseline", "one class", "other shares", "few", "none"],
+)
+def test_reports_by_chance_of_a_model_that_knows_classes_fire(run_rule, monkeypatch, modes, reports, accuracy, fires):
+    """Predictions and labels then have the same classes as often, but come in another order."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", reports=reports))
+    issues = run_rule("EvaluationMismatch", steps_of_classes(modes, accuracy))
+    assert first_cause(issues) == ("evaluation data" if fires else None)
+    assert all("as if labels were in another order" in issue.message for issue in issues)
+
+
+def test_reports_of_a_model_that_has_learnt_by_heart_say_nothing_where_evaluation_does(run_rule, monkeypatch):
+    """Its losses in evaluation show as little skill as the report."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", reports=(SHUFFLED,)))
+    steps = {**steps_of_classes([TRAIN]), **steps_of_classes([EVAL], accuracy=0.0)}
+    assert run_rule("EvaluationMismatch", steps) == []

@@ -1,0 +1,81 @@
+"""Reports of a script on its predictions, compared with what the losses show of them: `ReportedOrder`."""
+
+from __future__ import annotations
+
+import collections
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.inference.class_labels import ClassIds
+from sagemaker_debug_ext.rules.inference.losses import observed_losses, predicted_classes
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.store.format.program import ReportRecord
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+RECENT: Final = 30
+"""Number of latest steps that show what a model knows."""
+FEWEST: Final = 100
+"""Number of samples that show it."""
+KNOWS: Final = 0.3
+"""Smallest kappa of a model that knows classes."""
+SOUND: Final = 0.5
+"""Fraction of that kappa from which on a report tells of this model; others on as many samples are of baselines."""
+BY_CHANCE: Final = 3.0
+"""Number of standard deviations by which a report may exceed chance, and must be below what the model knows."""
+MOST_MOVED: Final = 0.2
+"""Largest fraction of reported predictions that would have to be of another class for the shares of the labels."""
+ANOTHER_ORDER: Final = "as if labels were in another order"
+"""Message part on predictions that a script compares with labels of other samples."""
+
+
+class ReportedOrder:
+    """Finds reports that have no more predictions right than chance, although the model knows the classes."""
+
+    def __init__(self) -> None:
+        self._latest: dict[ModeKeys, collections.deque[tuple[ClassIds, ClassIds]]] = {}
+        self.seen: tuple[StepView, str] | None = None
+        """The latest step with predicted classes, and their name."""
+
+    def observe(self, view: StepView) -> None:
+        """Observe what the model predicts at a step, if the script has reported anything."""
+        if not view.program.reports:
+            return
+        for loss in observed_losses(view):
+            found = predicted_classes(loss)
+            if found is not None and len(found[0]) == len(found[1]):
+                self._latest.setdefault(view.mode, collections.deque(maxlen=RECENT)).append(found)
+                self.seen = view, loss.answers_name
+
+    def problem(self) -> tuple[str, ReportRecord] | None:
+        """Return what is wrong with a report, and the report; None if nothing is, or too little is known."""
+        mode = ModeKeys.EVAL if ModeKeys.EVAL in self._latest else ModeKeys.TRAIN
+        pairs = self._latest.get(mode, ())
+        if not pairs or self.seen is None:
+            return None
+        labels, predicted = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        known = ReportRecord.of("", labels, predicted)
+        if known.num_samples < FEWEST or known.kappa < KNOWS:
+            return None
+        reports = self.seen[0].program.reports
+        sound = {report.num_samples for report in reports if report.kappa > SOUND * known.kappa}
+        for report in reports:
+            if report.num_samples not in sound and _is_in_another_order(report, known.kappa):
+                where = "evaluation" if mode is ModeKeys.EVAL else "training"
+                text = (
+                    f"{report.function}() found {report.num_right} of {report.num_samples} predictions right, "
+                    f"{ANOTHER_ORDER}: chance gives {report.num_expected:.0f}, the classes come up as often as those "
+                    f"of the labels, and {known.num_right / known.num_samples:.0%} of the latest predictions of "
+                    f"{where} are right."
+                )
+                return text, report
+        return None
+
+
+def _is_in_another_order(report: ReportRecord, kappa: float) -> bool:
+    """Return whether a report has as many right as chance, and far fewer than a model of some kappa would have."""
+    deviation = report.deviation
+    by_skill = report.num_expected + kappa * (report.num_samples - report.num_expected)
+    is_chance = report.num_right <= report.num_expected + BY_CHANCE * deviation
+    is_chance = is_chance and report.num_right < by_skill - BY_CHANCE * deviation
+    return is_chance and report.num_classes > 1 and report.num_moved <= MOST_MOVED * report.num_samples
