@@ -12,7 +12,7 @@ from sagemaker_debug_ext.rules.inference.first_steps import FirstStepsRule
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role, naming_scheme_of
 
 TOKENS: Final = Selection(roles=(Role.MODEL_INPUT,))
 TARGETS: Final = Selection(roles=(Role.LOSS_CLASS_LABEL,))
@@ -127,12 +127,19 @@ def _whole_numbers(view: StepView, names: Iterable[str]) -> dict[str, Array]:
 
 
 def _series(view: StepView) -> dict[str, Array]:
-    """Return the only input of models, where these are series of numbers, by name, of two axes."""
-    inputs = _values(view, view.selected(TOKENS) if not _further_inputs(view) else ())
-    flat = {
-        name: value[..., 0] if value.ndim > 2 and value.shape[2:] == (1,) else value for name, value in inputs.items()
-    }
-    return {name: value for name, value in flat.items() if value.ndim == 2 and value.dtype.kind == "f"}
+    """Return the only input, where it is a series of numbers that does not repeat itself, by name, of two axes."""
+    inputs = _values(view, [*view.selected(TOKENS), *_further_inputs(view)])
+    if len(inputs) != 1:
+        return {}
+    ((name, value),) = inputs.items()
+    series = value[..., 0] if value.ndim > 2 and value.shape[2:] == (1,) else value
+    return {name: series} if series.ndim == 2 and series.dtype.kind == "f" and not _repeats_itself(series) else {}
+
+
+def _repeats_itself(series: Array) -> bool:
+    """Return whether what comes next in series of shape (samples, places) has come before, in each of them."""
+    periods = range(1, series.shape[1])
+    return any(np.mean(series[:, period:] == series[:, :-period]) >= SAME for period in periods)
 
 
 def _further_inputs(view: StepView) -> list[str]:
@@ -178,8 +185,9 @@ def _problems_of_series(
     """Yield the name of each tensor of targets that a model sees with what is wrong."""
     for source, numbers in series.items():
         for name, value in targets.items():
-            distance, length = _find_distance(numbers, value)
-            if distance and (layer := _layer_that_sees(view, source, {source: numbers}, length)):
+            has_places = value.size >= FEWEST_TOKENS * len(numbers)
+            distance = distance_of_targets(numbers, value) if has_places and value.dtype.kind == "f" else None
+            if distance and (layer := _layer_that_sees(view, source, {source: numbers}, numbers.shape[1])):
                 what = f"The targets {name!r} are numbers of {source!r} that come later"
                 yield name, f"{what}, and the model sees the numbers {SEEN}: {layer}."
 
@@ -205,15 +213,24 @@ def _layer_that_sees(view: StepView, source: str, sequences: Mapping[str, Array]
         decoders = [layer.name for layer in view.program.layers if layer.type == DECODER]
         of_sequence = [name for name in decoders if _depends_on_tokens(view.value(f"{name}{FIRST_INPUT}"), tokens)]
         attentions = [name for name in attentions if name.removesuffix(".self_attn") in of_sequence]
-    else:
-        backwards = next((name for name in view.tensor_names if name.endswith("_reverse")), None)
-        if backwards is not None:
-            return f"a layer with the weights {backwards!r} reads backwards"
-        both_ways = next((layer.name for layer in view.program.layers if layer.type == BIDIRECTIONAL), None)
-        if both_ways is not None:
-            return f"the layer {both_ways!r} also reads backwards"
+    elif layer := _layer_that_reads_backwards(view, source, tokens):
+        return layer
     found = next((name for name in attentions if _has_no_mask(view, name, length)), None)
     return f"the attention of {found!r} has no mask" if found is not None else ""
+
+
+def _layer_that_reads_backwards(view: StepView, source: str, tokens: Array) -> str:
+    """Return a recurrent layer that reads backwards, with the reason; empty if none is known, or it may read others."""
+    is_keras = naming_scheme_of(view.trial) is KERAS  # whose inputs do not tell their model
+    model = "" if is_keras else re.sub(r"input_\d+$", "", source)
+    names = [name for name in [*view.selected(TOKENS), *_further_inputs(view)] if name.startswith(model)]
+    if any(not np.array_equal(value.reshape(-1), tokens.reshape(-1)) for value in _values(view, names).values()):
+        return ""
+    if is_keras:
+        layer = next((layer.name for layer in view.program.layers if layer.type == BIDIRECTIONAL), None)
+        return f"the layer {layer!r} also reads backwards" if layer is not None else ""
+    weight = next((name for name in view.tensor_names if name.startswith(model) and name.endswith("_reverse")), None)
+    return f"a layer with the weights {weight!r} reads backwards" if weight is not None else ""
 
 
 def _depends_on_tokens(states: Array | None, tokens: Array) -> bool:

@@ -139,10 +139,9 @@ def problem_of(kind: str, seen: _Seen, *, is_activation_known: bool = False) -> 
         is_activation_known: Whether numbers need not tell what the predictions have gone through.
     """
     takes_scores = kind in ("CrossEntropy", "BCEWithLogits") and not is_activation_known
-    of_one_unit = [1.0, 0.0] if kind == "BCE" else [1.0] if kind in DIFFERENCES else []  # dead units give 0, too
     checks = (
         (
-            seen.low == seen.high and seen.low in of_one_unit,
+            kind == "BCE" and seen.low == seen.high and seen.low in (0, 1),
             f"gets {seen.low:g} for every sample at every step, as from a softmax or log-softmax of a single unit",
         ),
         (
@@ -272,8 +271,7 @@ class LossInputMismatch(TensorRule):
     - a cross entropy in Keras took targets for predictions and predictions for targets;
     - a negative log likelihood or a divergence got inputs other than log probabilities;
     - a binary cross entropy with logits got only numbers from 0 to 1, or outputs of a tanh or ReLU;
-    - a binary cross entropy of probabilities got nothing but 1 or nothing but 0, or a loss of differences nothing but
-      1, as from a softmax of a single unit;
+    - a binary cross entropy of probabilities got nothing but 1, or nothing but 0, as from a softmax of a single unit;
     - a loss of differences (MSE, L1, …) got only outputs in the range of a sigmoid, tanh or ReLU, while many targets
       are outside;
     - a cross entropy of at least five classes is nearly that of equal scores, although most samples are right: their

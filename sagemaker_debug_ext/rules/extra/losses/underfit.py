@@ -9,7 +9,7 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.activations import growth_over_steps
-from sagemaker_debug_ext.rules.inference.baselines.simple_models import LatestSamples
+from sagemaker_debug_ext.rules.inference.baselines.simple_models import LINEAR, LatestSamples
 from sagemaker_debug_ext.rules.inference.baselines.token_table import TokenTables
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
 from sagemaker_debug_ext.rules.inference.class_weights import weights_of
@@ -75,8 +75,8 @@ class Underfit(BuiltinRule):
     more than eight different samples, as of a logic gate, it is a table of these. The measure is the share of the
     variance of the targets that predictions explain; for classes, it is that of their indicators. The rule fires if the
     share of the model is below `max_explained`, and what it leaves unexplained is at least `factor` times what the best
-    simple model leaves. It also fires if the share of a simple model is at least 0.3, and that of the model less than a
-    tenth of it, because it then has learnt nothing although the inputs tell much. The predictions of evaluation count
+    simple model leaves. It also fires if the share of ridge regression is at least 0.3, and that of the model less than
+    a tenth of it, because it then has learnt nothing although the inputs tell much. The predictions of evaluation count
     if they are better, because dropout makes those of training worse. A model whose loss still falls, by a tenth from
     the third or fourth fifth of training to the last, is on its way. Training that has ended after at most 30 steps
     needs more of them, however fast the loss was falling, so that half of `factor` suffices. The message tells whether
@@ -222,9 +222,11 @@ class Underfit(BuiltinRule):
             is_reshaped = fits[0].explained < limit and by_order is not None and by_order < SORTED
         best = restored[0] if is_reshaped else fits[0]
         is_far_worse = 1 - own >= factor * (1 - best.explained)
-        has_learnt_nothing = best.explained >= TELLS_MUCH and abs(own) <= NOTHING * best.explained
-        if not (is_far_worse or has_learnt_nothing):
-            return None
+        if not is_far_worse:
+            # neighbours may be the same sample, changed at random
+            best = next((fit for fit in fits if fit.name == LINEAR), best)
+            if is_over or best.explained < TELLS_MUCH or abs(own) > NOTHING * best.explained:
+                return None
         text = (
             f"The model underfits: its predictions explain {max(own, 0):.1%} of the variance of the targets of "
             f"{name!r} (at least {limit:.0%} expected), and those of {best.name} {best.explained:.1%}."

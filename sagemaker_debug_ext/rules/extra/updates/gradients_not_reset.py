@@ -40,7 +40,7 @@ RUNS_ON: Final = 20
 """Number of consecutive steps that only a far too large momentum must explain."""
 RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which eventually makes updates a thousand times as large"
 SETTLED: Final = 100
-"""Number of consecutive steps without a sign of sums or of that momentum, after which a weight is no longer tracked."""
+"""Number of consecutive steps that no sum nor that momentum explains, after which a weight is no longer examined."""
 ROUNDING: Final = 1e-6
 TINY: Final = 1e-9
 """Difference of cosines that is nothing where two explanations suffer from the same rounding."""
@@ -158,30 +158,36 @@ class _Watch:
     runs_on: int = 0
     """Number of latest steps whose change only a far too large momentum explains."""
     unremarkable: int = 0
-    """Number of latest steps whose change neither this momentum nor a sum explains better than the gradient does."""
+    """Number of latest steps whose change neither this momentum nor a sum explains."""
 
     @classmethod
     def starting_with(cls, weight: Numbers, gradient: Numbers) -> _Watch:
         """Track a weight from step 0."""
         return cls(0, weight, np.tile(gradient, (1 + len(PERIODS), 1)))
 
-    def observe(self, weight: Numbers, gradient: Numbers) -> Numbers:
-        """Compare the change of the next step with the expected one, and return the cosines if gradients are reset."""
+    def observe(self, weight: Numbers, gradient: Numbers, *, may_be_sum: bool) -> Numbers:
+        """Compare the change of the next step with the expected one, and return the cosines if gradients are reset.
+
+        Args:
+            weight: The weight after the step.
+            gradient: Its next gradient.
+            may_be_sum: Whether nothing else tells that gradients are reset.
+        """
         change = weight - self.weight
         fits = cosines(change, self.optimizers.updates(self.gradients))
         by_reset = fits[:, 0]
         self.step, self.weight = self.step + 1, weight
-        longest = self.best.length
         for candidate, explained in zip(self.sums, fits[:, 1:].max(axis=0), strict=True):
             candidate.observe(float(explained), by_reset)
         is_reset = [True, *(candidate.starts_anew(self.step) for candidate in self.sums)]
         self.gradients = np.where(np.array(is_reset)[:, np.newaxis], gradient, self.gradients + gradient)
         *others, ordinary, huge = by_reset
         runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
-        # Of gradients that hardly change, the momentum gives nearly the sum.
-        runs_on &= all(1 - huge <= NEARER * (1 - candidate.explained) + TINY for candidate in self.sums)
+        if may_be_sum:  # of which the momentum gives nearly the same where gradients hardly change
+            runs_on &= all(1 - huge <= NEARER * (1 - candidate.explained) + TINY for candidate in self.sums)
         self.runs_on = self.runs_on + 1 if runs_on else 0
-        self.unremarkable = 0 if runs_on or self.best.length > longest else self.unremarkable + 1
+        is_open = huge > EXPLAINS or any(candidate.explained > EXPLAINS for candidate in self.sums)
+        self.unremarkable = 0 if is_open else self.unremarkable + 1
         return by_reset
 
     @property
@@ -221,7 +227,7 @@ class GradientsNotReset(TensorRule):
 
     The rule fires if such a sum explains the change at `patience` steps, to a cosine of 0.999, and no optimizer with
     reset gradients explains it as well. At no step in between may both fail. After 100 steps in a row of which a sum
-    explains none better, a weight is no longer examined. Intended gradient accumulation, with an
+    explains none, a weight is no longer examined. Intended gradient accumulation, with an
     update only after the last batch, does not fire, nor do other optimizers or weight decay. A momentum of 0.999 also
     accumulates gradients for too long to learn from them. The rule fires if only this momentum explains 20 consecutive
     changes.
@@ -304,7 +310,7 @@ class GradientsNotReset(TensorRule):
         if watch.step != (view.mode_step or 0) - 1 or watch.weight.size != weight.size:
             del self._watches[name]  # a gap makes the sum of gradients unknown
             return None
-        return watch.observe(weight, gradient)
+        return watch.observe(weight, gradient, may_be_sum=not view.selected(KEPT))
 
     def _measure_updates(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of updates of an optimizer that used the gradients of the update before."""

@@ -43,6 +43,8 @@ NEIGHBOURS: Final = 5
 DAMPING: Final = (1e-6, 1e-4, 1e-2, 1e-1, 1.0)
 """Ridge penalties that are tried, relative to the largest eigenvalue."""
 TINY: Final = 1e-12
+LINEAR: Final = "a linear model"
+"""Name of ridge regression, as in a sentence."""
 
 
 @attrs.frozen(eq=False)
@@ -297,7 +299,7 @@ def _fits(features: Numbers, targets: Numbers) -> list[SimpleFit]:
         return [_of_table(places.reshape(-1), targets)] if is_table and np.isin(targets, (0, 1)).all() else []
     products = _products(distinct)
     targets = targets[firsts]
-    names = ("a linear model", "the five nearest neighbours")
+    names = (LINEAR, "the five nearest neighbours")
     answers = (_linear_answers(products, targets), _answers_of_neighbours(products, targets))
     return [
         SimpleFit(name, share)

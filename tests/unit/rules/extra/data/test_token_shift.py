@@ -9,7 +9,7 @@ from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.extra.data.token_shift import distance_of_targets
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import TRAIN, loss_tensors
+from support.rule_trials import KERAS_COLLECTIONS, TRAIN, loss_tensors
 
 NUM_PLACES = 10
 
@@ -106,44 +106,69 @@ def test_models_that_see_the_next_token_fire(run_rule, monkeypatch, further, fir
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 
-def series_steps(first, *, is_time_first=False, **further):
-    """Return steps of a model that reads windows of ten numbers, the targets being a window from another place on."""
+def series_steps(first, num_places=NUM_PLACES, period=None, **further):
+    """Return steps of a model that reads windows of ten numbers, the targets being numbers from another place on."""
     found = {}
     for step in range(3):
         numbers = np.random.default_rng(step).normal(size=(4, 2 * NUM_PLACES)).astype(np.float32)
-        inputs, targets = numbers[:, :NUM_PLACES, None], numbers[:, first : first + NUM_PLACES]
-        inputs = {"Net_input_0": np.swapaxes(inputs, 0, 1) if is_time_first else inputs}
-        targets = targets.T if is_time_first else targets
-        found[TRAIN, step] = {**inputs, **further, **loss_tensors(np.zeros_like(targets), targets, name="MSELoss")}
+        numbers = numbers if period is None else numbers[:, np.arange(2 * NUM_PLACES) % period]
+        inputs, targets = numbers[:, :NUM_PLACES, None], numbers[:, first : first + num_places]
+        loss = loss_tensors(np.zeros_like(targets), targets, name="MSELoss")
+        found[TRAIN, step] = {"Net_input_0": inputs, **loss, **further}
     return found
 
 
-@pytest.mark.parametrize("is_time_first", [False, True])
+BACKWARDS = {"Net_lstm.weight_ih_l0_reverse": STATES}
+
+
 @pytest.mark.parametrize(
-    ("first", "weights", "fires"),
+    ("options", "further", "fires"),
     [
-        (1, ["Net_lstm.weight_ih_l0_reverse"], True),
-        (3, ["Net_lstm.weight_ih_l0_reverse"], True),
-        (1, ["Net_lstm.weight_ih_l0"], False),
-        (0, ["Net_lstm.weight_ih_l0_reverse"], False),
-        (NUM_PLACES, ["Net_lstm.weight_ih_l0_reverse"], False),
-        (1, ["Net_lstm.weight_ih_l0_reverse", "Net_input_1"], False),
+        ({"first": 1}, BACKWARDS, True),
+        ({"first": 3}, BACKWARDS, True),
+        ({"first": 1}, {"Net_lstm.weight_ih_l0": STATES}, False),
+        ({"first": 0}, BACKWARDS, False),
+        ({"first": NUM_PLACES}, BACKWARDS, False),
+        ({"first": 1}, {**BACKWARDS, "Net_input_1": STATES}, False),
+        ({"first": 1}, {"Encoder_lstm.weight_ih_l0_reverse": STATES}, False),
+        ({"first": NUM_PLACES, "period": 9}, BACKWARDS, False),
+        ({"first": 1, "num_places": 1}, BACKWARDS, False),
+        ({"first": 1}, {**BACKWARDS, "Net_input_0": np.repeat(STATES[..., :1], 2, axis=2)}, False),
     ],
-    ids=["next", "later", "reads forwards", "gives back", "all new", "reads another series"],
-)
-def test_models_that_see_the_next_number_of_a_series_fire(run_rule, first, weights, fires, is_time_first):
+    ids=[
+        "next", "later", "reads forwards", "gives back", "all new", "reads another series", "another model reads it",
+        "comes again", "one number", "two features",
+    ],
+)  # fmt: skip
+def test_models_that_see_the_next_number_of_a_series_fire(run_rule, options, further, fires):
     """A forecast of numbers that the model has read backwards is a copy."""
-    further = dict.fromkeys(weights, STATES)
-    issues = run_rule("TokenShift", series_steps(first, is_time_first=is_time_first, **further))
+    issues = run_rule("TokenShift", series_steps(**options, **further))
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 
-@pytest.mark.parametrize(("kind", "fires"), [("Bidirectional", True), ("LSTM", False)])
-def test_a_layer_of_keras_that_reads_both_ways_sees_what_comes(run_rule, monkeypatch, kind, fires):
-    """Its weights do not tell that it reads backwards, but the record of the program does."""
-    layer = LayerRecord(name="memory", type=kind)
+def test_windows_that_follow_each_other_are_no_series_over_the_samples(run_rule):
+    """Where samples are not shuffled, the number after a window is in the next one."""
+    series = np.random.default_rng(0).normal(size=(40, 1, 1)).astype(np.float32)
+    loss = loss_tensors(np.zeros((39, 1), np.float32), series[1:, 0], name="MSELoss")
+    steps = {(TRAIN, step): {"Net_input_0": series[:-1], **loss, **BACKWARDS} for step in range(3)}
+    assert run_rule("TokenShift", steps) == []
+
+
+@pytest.mark.parametrize(("further", "fires"), [({}, True), ({"inputs_1": STATES}, False)])
+def test_a_model_of_keras_may_read_backwards_what_it_does_not_predict(
+    run_rule, make_trial, monkeypatch, further, fires
+):
+    """Its inputs do not tell which layer reads them, as of a decoder of what an encoder has heard."""
+    layer = LayerRecord(name="memory", type="Bidirectional")
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=(layer,)))
-    assert bool(run_rule("TokenShift", steps_of(1))) == fires
+    found = {}
+    for step in range(3):
+        text = text_of(step)
+        tokens, targets = text[:, :NUM_PLACES], text[:, 1 : 1 + NUM_PLACES]
+        scores = np.random.default_rng(step).random((4, NUM_PLACES, 9))
+        found[TRAIN, step] = {"inputs": tokens, **further, "labels": targets, "predictions": scores, "loss": 2.0}
+    issues = run_rule("TokenShift", make_trial(found, collections=KERAS_COLLECTIONS))
+    assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 
 DECODER = (

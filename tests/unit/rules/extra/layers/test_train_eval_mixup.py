@@ -53,6 +53,7 @@ def test_values_that_are_not_finite_give_no_verdict(lost):
     output = np.where(np.arange(16) % 2, 2 * inputs, 0)
     assert drops(inputs, output) is True
     assert drops(inputs, inputs) is False
+    assert drops(inputs, np.where(np.isfinite(inputs), inputs, 0)) is False
 
 
 @pytest.mark.parametrize(("shape", "expected"), [((1, 3, 4, 4), True), ((1, 3, 1, 4), None), ((4, 3), None)])

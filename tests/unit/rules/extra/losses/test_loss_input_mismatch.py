@@ -62,14 +62,15 @@ def test_shapes_that_are_broadcast_fire_at_once(run_rule):
     [
         ("BCELoss", lambda step: np.zeros((6, 1)), True),
         ("BCELoss", lambda step: np.ones((6, 1)), True),
-        ("MSELoss", lambda step: np.ones((6, 1)), True),
-        ("MSELoss", lambda step: np.zeros((6, 1)), False),
+        ("BCELoss", lambda step: np.array([[0.0], [0.5]] * 3), False),
+        ("BCELoss", lambda step: np.full((6, 1), 0.5), False),
+        ("MSELoss", lambda step: np.ones((6, 1)), False),
         ("BCELoss", lambda step: np.ones((6, 1)) if step else np.full((6, 1), 0.99), False),
         ("BCEWithLogitsLoss", lambda step: np.ones((6, 1)), True),
     ],
 )
 def test_one_answer_for_every_sample_is_that_of_a_single_unit(run_rule, loss, answers, fires):
-    """Units that are dead give 0, too, and those of a sigmoid come to 1 by and by."""
+    """Units of a sigmoid come to 1 by and by, and differences to a constant may have it as either argument."""
     labels = np.array([[0.0], [1.0], [0.0], [1.0], [0.0], [0.0]])
     steps = steps_of([loss_tensors(answers(step), labels, name=loss) for step in range(25)])
     assert bool(run_rule("LossInputMismatch", steps)) == fires
