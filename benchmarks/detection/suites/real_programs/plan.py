@@ -2416,7 +2416,12 @@ BLIND_TWENTY_FIFTH: Final = [
     ),
     Pair("keras_fraud_oversampling", "own program, after GitHub georgymh/ml-fraud-detection#1", "keras", ("sampling",)),
     Pair("keras_feature_extractor", "own program, after GitHub tensorflow/tensorflow#42506", "keras", ("inputs",)),
-    Pair("keras_sum_of_squares", "own program, after Data Science Stack Exchange 15962", "keras", ("learning rate too high",)),
+    Pair(
+        "keras_sum_of_squares",
+        "own program, after Data Science Stack Exchange 15962",
+        "keras",
+        ("learning rate too high",),
+    ),
     Pair("torch_sum_transformer", "own program, after GitHub Exorust/TorchLeet#5", "pytorch", ("axes",)),
     Pair("torch_speech_words", "own program, after GitHub espnet/espnet#465", "pytorch", ("parameters not trained",)),
     Pair(
@@ -2449,6 +2454,63 @@ The questions are from a search of public pages and issues. The causes that coun
 was evaluated.
 """
 
+BLIND_TWENTY_SIXTH: Final = [
+    Pair(
+        "keras_unfreeze_stage", "own program, after GitHub keras-team/keras#9940", "keras", ("parameters not trained",)
+    ),
+    Pair(
+        "keras_class_masks",
+        "own program, after GitHub HasnainRaz/FC-DenseNet-TensorFlow#17",
+        "keras",
+        ("inputs", "labels"),
+    ),
+    Pair("keras_scan_vae", "own program, after GitHub hwalsuklee/tensorflow-mnist-VAE#4", "keras", ("not finite",)),
+    Pair("keras_solar_power", "own program, after GitHub keras-team/keras#1172", "keras", ("not finite",)),
+    Pair(
+        "keras_camera_classes",
+        "own program, after GitHub keras-team/keras#11590",
+        "keras",
+        ("evaluation data", "inputs"),
+    ),
+    Pair(
+        "keras_digit_generator",
+        "own program, after GitHub keras-team/keras#14599",
+        "keras",
+        ("evaluation data", "labels", "sampling"),
+    ),
+    Pair("keras_review_folds", "own program, after StackOverflow 75264251", "keras", ("sampling",)),
+    Pair("keras_membrane_unet", "own program, after GitHub zhixuhao/unet#83", "keras", ("evaluation data", "inputs")),
+    Pair(
+        "torch_quickstart_clothes",
+        "own program, after GitHub pytorch/tutorials#1526",
+        "pytorch",
+        ("architecture", "dead units", "loss or output"),
+    ),
+    Pair("torch_square_mlp", "own program, after PyTorch forum 73850", "pytorch", ("architecture",)),
+    Pair("torch_colour_map_gan", "own program, after GitHub bohaohuang/mrs#68", "pytorch", ("parameters not trained",)),
+    Pair("torch_motion_diffusion", "own program, after GitHub joaoamcarvalho/mpd-public#6", "pytorch", ("sampling",)),
+    Pair("torch_entropy_codec", "own program, after GitHub huzi96/Coarse2Fine-PyTorch#16", "pytorch", ("not finite",)),
+    Pair(
+        "torch_meta_optimizer",
+        "own program, after GitHub ikostrikov/pytorch-meta-optimizer#11",
+        "pytorch",
+        ("parameters not trained",),
+    ),
+    Pair("torch_dementia_folds", "own program, after GitHub McSpooder/camull-net#6", "pytorch", ("sampling",)),
+    Pair(
+        "torch_sketch_to_photo",
+        "own program, after GitHub Malikanhar/Face-Sketch-to-Image-Generation-using-GAN#27",
+        "pytorch",
+        ("labels",),
+    ),
+    Pair("torch_meta_embeddings", "own program, after GitHub facebookresearch/DME#3", "pytorch", ("wrong mode",)),
+]
+"""A twenty-sixth set, by two more authors who had not seen the project: own programs after questions as found.
+
+The questions are from a search of public pages and issues. The causes that count were noted before any of the programs
+was evaluated.
+"""
+
 PAIRS: Final = [
     *KNOWING,
     *BLIND,
@@ -2476,5 +2538,6 @@ PAIRS: Final = [
     *BLIND_TWENTY_THIRD,
     *BLIND_TWENTY_FOURTH,
     *BLIND_TWENTY_FIFTH,
+    *BLIND_TWENTY_SIXTH,
 ]
 """All pairs."""
