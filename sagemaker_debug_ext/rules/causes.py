@@ -55,6 +55,7 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     CUT_OFF,
     HAS_GRADIENT,
     NO_GRADIENT,
+    NOT_COMPILED,
     NOTHING_BEFORE,
     ZERO_LOSS,
 )
@@ -142,6 +143,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("FrozenParameters", "loss or output", text=ALL_ZERO),
     Sign("FrozenParameters", "loss or output", text=ZERO_LOSS),
     Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),
+    Sign("FrozenParameters", "parameters not trained", text=NOT_COMPILED),
     Sign("FrozenParameters", "parameters not trained", text=HAS_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=CUT_OFF),
     Sign("LearningRateTooLow", "parameters not trained", text=HELD_BY_NONE),

@@ -271,7 +271,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             batch = self._forms.get(model, UNKNOWN_FORM)
             turns = tuple(sorted(self._trained_by_batch.values()))
             record = keras_program(plain, names, batch=batch, spread_shape=self._spread_shapes.get(model, ()))
-            record = attrs.evolve(record, turns=turns if len(turns) > 1 else ())
+            function = self._functions.get((id(model), Phase.TRAIN))
+            not_compiled = tuple(self._path_of(variable) for variable in function.not_compiled()) if function else ()
+            record = attrs.evolve(record, turns=turns if len(turns) > 1 else (), not_compiled=not_compiled)
             self._dispatcher.describe_program(attrs.evolve(record, since_step=self._since(record, step)))
 
     def _since(self, record: ProgramRecord, step: int) -> int:

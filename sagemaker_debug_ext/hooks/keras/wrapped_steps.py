@@ -130,6 +130,7 @@ class WrappedFunction:
         self._recording_one: Callable[..., Any] | None = None
         self._always_records = False
         self._is_first_call = True
+        self._trained: frozenset[int] | None = None
         self._replay: Replay | None = None
         self._can_replay = is_tensorflow() and not _runs_eagerly(model)
 
@@ -138,8 +139,19 @@ class WrappedFunction:
         found = getattr(self.model, self._attribute)
         if found is not self and found is not self._plain:
             self._plain, self._recording_one, self._always_records, self._is_first_call = found, None, False, True
+            self._trained = None
             self._replay, self._can_replay = None, is_tensorflow() and not _runs_eagerly(self.model)
         setattr(self.model, self._attribute, self)
+
+    def not_compiled(self) -> list[Any]:
+        """Return the variables that are set to train, but were not after the first step of Keras' function.
+
+        It has been traced for those that were, and ends with `compile`.
+        """
+        variables = self.model.trainable_variables
+        if self._trained is None:
+            self._trained = frozenset(map(id, variables))
+        return [variable for variable in variables if id(variable) not in self._trained]
 
     @property
     def is_attached(self) -> bool:

@@ -166,6 +166,8 @@ class ProgramRecord:
         fed_models: Models whose inputs other models make, by the names of their tensors.
         turns: Names of the models that a script trains in turn, batch by batch, so that their losses, predictions and
             labels share names; empty where it trains a single model.
+        not_compiled: Variables of a Keras model that are set to train, but were not when the function that trains the
+            model was made, by their paths: only `compile` makes another one.
         is_weighted: Whether training weighs samples or their classes, so that its losses are not on the scale of
             validation losses.
         validates_in_training: Whether a custom loop in Keras tells the model to train also where it only computes the
@@ -191,6 +193,7 @@ class ProgramRecord:
     input_dtypes: tuple[str, ...] = ()
     fed_models: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
+    not_compiled: tuple[str, ...] = ()
     is_weighted: bool = False
     validates_in_training: bool = False
     has_own_step: bool = False
@@ -263,6 +266,7 @@ class ProgramRecord:
                 input_dtypes=tuple(content.get("input_dtypes", ())),
                 fed_models=tuple(content.get("fed_models", ())),
                 turns=tuple(content.get("turns", ())),
+                not_compiled=tuple(content.get("not_compiled", ())),
                 reports=_all(ReportRecord, content.get("reports", [])),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

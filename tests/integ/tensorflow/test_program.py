@@ -261,3 +261,34 @@ def test_record_when_models_are_nested_then_has_their_layers(make_hook, open_tri
         ("act", "ReLU", 4),
         ("out", "Dense", 3),
     ]
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_record_when_layers_are_set_to_train_then_names_those_that_were_not_compiled_so(
+    make_hook, open_trial, compiles
+):
+    """Keras trains what was set to train when it traced the step, until the model is compiled anew."""
+    base, head = keras.layers.Dense(5, name="base"), keras.layers.Dense(3, activation="softmax", name="head")
+    base.trainable = False
+    model = sequential(base, head, loss="sparse_categorical_crossentropy")
+    hook = make_hook("out", include_collections=["losses", "weights"])
+    fit = {"batch_size": 8, "verbose": 0, "callbacks": [hook]}
+    model.fit(INPUTS, CLASSES, **fit)
+    before = base.get_weights()[0]
+    base.trainable = True
+    if compiles:
+        model.compile("adam", "sparse_categorical_crossentropy")
+    model.fit(INPUTS, CLASSES, **fit)
+    assert np.array_equal(base.get_weights()[0], before) != compiles
+    expected = () if compiles else ("base/kernel", "base/bias")
+    assert [path.removeprefix(f"{model.name}/") for path in open_trial(hook).program.not_compiled] == list(expected)
+
+
+def test_record_when_a_model_is_built_by_its_first_step_then_has_all_its_variables(make_hook, open_trial):
+    """It has none when training begins."""
+    model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    hook = make_hook("out", include_collections=["losses", "weights"])
+    for _ in range(2):
+        model.fit(INPUTS, CLASSES, batch_size=8, verbose=0, callbacks=[hook])
+    assert open_trial(hook).program.not_compiled == ()

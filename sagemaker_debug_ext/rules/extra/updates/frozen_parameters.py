@@ -38,6 +38,7 @@ NO_GRADIENT: Final = "no gradient reaches it, while others have one"
 RECURRENT: Final = re.compile(r"recurrent_kernel(:0)?$|weight_hh(_l[0-9]+)?(_reverse)?$")
 """Names of the weights of what a recurrent layer remembers of the steps before."""
 NOTHING_BEFORE: Final = "its gradient is 0, as where each sequence is a single step, with nothing to remember"
+NOT_COMPILED: Final = "it was set to train after the model was compiled, which takes effect when it is compiled again"
 CUT_OFF: Final = "an optimizer is to train it, but no gradient ever reaches it, although others have one"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
@@ -151,6 +152,8 @@ class FrozenParameters(TensorRule):
     - The gradient is 0. If all gradients are 0, and the loss is not, or has been since the first step, the loss does
       not depend on the model at all.
     - No gradient reaches the parameter.
+    - A layer of Keras was set to train after the model was compiled, which was not compiled again: Keras goes on with
+      the step that it has made for those that were set to train then.
 
     A parameter that has changed before does not fire if it has a gradient, or if no gradient reaches it, because its
     learning rate may have become too small, or it may have been frozen on purpose.
@@ -298,6 +301,8 @@ class FrozenParameters(TensorRule):
                 if not self._have_moved:
                     return ZERO_LOSS
             return NOTHING_BEFORE if RECURRENT.search(name) else ZERO_GRADIENT
+        if naming_scheme_of(view.trial).path_of(name) in view.program.not_compiled:
+            return NOT_COMPILED
         return NO_GRADIENT if view.once(_has_gradients) else "gradients were not saved"
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:

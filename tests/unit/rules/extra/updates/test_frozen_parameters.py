@@ -323,3 +323,29 @@ def test_a_generator_that_is_never_updated_fires(run_rule, gradient, moves, fire
     issues = run_rule("FrozenParameters", steps)
     assert bool(issues) is fires
     assert not fires or (issues[0].tensors == ("G_weight",) and first_cause(issues) == "parameters not trained")
+
+
+@pytest.mark.parametrize(
+    ("not_compiled", "growth", "cause"),
+    [(("base/kernel",), 0.0, "parameters not trained"), (("base/kernel",), 0.1, None), ((), 0.0, None)],
+    ids=["not compiled", "changes nevertheless", "frozen on purpose"],
+)
+def test_layers_of_keras_are_trained_after_they_are_compiled(
+    run_rule, make_trial, monkeypatch, not_compiled, growth, cause
+):
+    """Layers that have learnt may be frozen on purpose, but not if the script has set them to train."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", not_compiled=not_compiled))
+    learnt = np.outer(np.arange(1.0, 9), np.arange(1.0, 7))
+    steps = [
+        {
+            "base/weights/base/kernel:0": learnt + growth * step,
+            "head/weights/head/kernel:0": np.full((6, 2), 1.0 + step),
+            "gradients/head/kernelGrad:0": np.ones((6, 2)),
+        }
+        for step in range(30)
+    ]
+    trial = make_trial(steps_of(steps), collections={**KERAS_COLLECTIONS, "weights": ["kernel:0"]})
+    issues = run_rule("FrozenParameters", trial)
+    assert first_cause(issues) == cause
+    assert all(issue.tensors == ("base/weights/base/kernel:0",) for issue in issues)
+    assert all("compiled again" in issue.message for issue in issues)
