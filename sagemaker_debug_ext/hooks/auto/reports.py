@@ -7,6 +7,7 @@ model is good. `observe` notes for the record of the program how well both agree
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import pickle
 from collections.abc import Callable
@@ -26,17 +27,17 @@ FUNCTIONS: Final = (
     "accuracy_score",
     "balanced_accuracy_score",
     "classification_report",
-    "cohen_kappa_score",
     "confusion_matrix",
     "f1_score",
-    "matthews_corrcoef",
     "precision_score",
     "recall_score",
 )
 """Functions whose first arguments are labels and predicted classes."""
 FEWEST: Final = 50
-MOST: Final = 1_000_000
+MOST: Final = 100_000
 """Numbers of samples between which reports are noted."""
+MOST_CALLS: Final = 500
+"""Number of calls of a function after which it is left alone, as by a bootstrap."""
 
 
 class ObservedMetric:
@@ -47,19 +48,42 @@ class ObservedMetric:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
         self._function = function
+        self._num_calls = 0
+        functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and note labels and predictions if it takes them."""
         result = self._function(*args, **kwargs)
+        self._num_calls += 1
+        if self._num_calls > MOST_CALLS or _is_called_by_library():
+            return result
         with never_into_script(lambda error: LOG.debug("a report is not noted", exc_info=error)):
             given = dict(zip(("y_true", "y_pred"), args, strict=False)) | kwargs
             note(self._function.__name__, given["y_true"], given["y_pred"])
         return result
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_function"], name)
+
+    def __repr__(self) -> str:
+        return repr(self._function)
+
+    def __copy__(self) -> ObservedMetric:
+        return self
+
+    def __deepcopy__(self, memo: object) -> ObservedMetric:
+        return self
+
     def __reduce__(self) -> tuple[Callable[[bytes], object], tuple[bytes]]:
         return pickle.loads, (pickle.dumps(self._function),)
+
+
+def _is_called_by_library() -> bool:
+    """Return whether scikit-learn itself calls, as in the `score` of an estimator, which may be a baseline."""
+    frame = inspect.currentframe()
+    caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
+    return caller is not None and str(caller.f_globals.get("__name__", "")).startswith("sklearn.")
 
 
 def observe(metrics: ModuleType) -> None:

@@ -195,9 +195,12 @@ class StepDispatcher:
         Raises:
             OSError: The back end failed.
         """
-        if self.output is not None:
+        if self.output is None:
+            return
+        try:
             if self._described is not None and self._reports:
                 self.output.write_program(attrs.evolve(self._described, reports=tuple(self._reports.values())))
+        finally:
             self.output.close(mark_end)
 
     def _record(self, recorder: FlightRecorder, step: StepBuffer) -> None:

@@ -25,6 +25,10 @@ VERSION: Final = 1
 """Version of the form of records; readers ignore fields they do not know."""
 
 
+MOST_SHARES: Final = 20
+"""Number of classes of which a report has the shares."""
+
+
 @attrs.frozen(kw_only=True)
 class LayerRecord:
     """A layer.
@@ -113,7 +117,8 @@ class ReportRecord:
         num_right: Number of predictions that equal their labels.
         num_expected: Number that would by chance, if predictions had the same shares of classes in another order.
         num_moved: Number of predictions that would have to be of another class to have the shares of the labels.
-        num_classes: Number of different classes that were predicted.
+        deviation: Standard deviation of the number that is right by chance.
+        shares: Shares of the predicted classes among the predictions, the largest first, of 20 classes at most.
     """
 
     function: str
@@ -121,21 +126,27 @@ class ReportRecord:
     num_right: int
     num_expected: float
     num_moved: int
-    num_classes: int
+    deviation: float
+    shares: tuple[float, ...]
 
     @classmethod
     def of(cls, function: str, labels: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> ReportRecord:
         """Compare predictions with labels, both of shape (samples,)."""
         _, ids = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
         of_labels, of_predicted = np.split(ids.reshape(-1), [len(labels)])
-        counts = [np.bincount(each, minlength=int(ids.max(initial=0)) + 1) for each in (of_labels, of_predicted)]
+        num, size = len(labels), int(ids.max(initial=0)) + 1
+        wanted, named = (np.bincount(each, minlength=size).astype(np.float64) for each in (of_labels, of_predicted))
+        expected = float(wanted @ named / max(num, 1))
+        # the variance over all orders of the predictions, with both counts fixed
+        spread = num * expected - float(wanted @ named**2 + wanted**2 @ named) / max(num, 1) + expected**2
         return cls(
             function=function,
-            num_samples=len(labels),
+            num_samples=num,
             num_right=int(np.count_nonzero(of_labels == of_predicted)),
-            num_expected=float(np.dot(*counts) / max(len(labels), 1)),
-            num_moved=int(np.maximum(counts[0] - counts[1], 0).sum()),
-            num_classes=int(np.count_nonzero(counts[1])),
+            num_expected=expected,
+            num_moved=int(np.maximum(wanted - named, 0).sum()),
+            deviation=math.sqrt(max(spread, 0.0) / max(num - 1, 1)),
+            shares=tuple((np.sort(named[named > 0])[::-1][:MOST_SHARES] / max(num, 1)).tolist()),
         )
 
     @property
@@ -143,11 +154,6 @@ class ReportRecord:
         """Share of what chance leaves wrong that is right (Cohen's kappa); 0 if chance leaves nothing."""
         wrong = self.num_samples - self.num_expected
         return (self.num_right - self.num_expected) / wrong if wrong > 0 else 0.0
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the number that is right by chance."""
-        return math.sqrt(max(self.num_expected * (1 - self.num_expected / max(self.num_samples, 1)), 0.0))
 
 
 @attrs.frozen(kw_only=True)
@@ -267,7 +273,10 @@ class ProgramRecord:
                 fed_models=tuple(content.get("fed_models", ())),
                 turns=tuple(content.get("turns", ())),
                 not_compiled=tuple(content.get("not_compiled", ())),
-                reports=_all(ReportRecord, content.get("reports", [])),
+                reports=tuple(
+                    _known(ReportRecord, report, shares=tuple(report["shares"]))
+                    for report in content.get("reports", ())
+                ),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SMDebugValueError(f"{where}: not a program record: {error!r}") from error

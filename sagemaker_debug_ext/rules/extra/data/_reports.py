@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 from typing import Final
 
 import numpy as np
@@ -20,13 +21,21 @@ FEWEST: Final = 100
 KNOWS: Final = 0.3
 """Smallest kappa of a model that knows classes."""
 SOUND: Final = 0.5
-"""Fraction of that kappa from which on a report tells of this model; others on as many samples are of baselines."""
-BY_CHANCE: Final = 3.0
-"""Number of standard deviations by which a report may exceed chance, and must be below what the model knows."""
+"""Fraction of that kappa from which on a report is a good one."""
+FEWEST_REPORTED: Final = 200
+"""Number of predictions from which on a report tells weak skill from none."""
+BY_CHANCE: Final = 2.0
+"""Number of standard deviations that a report may be away from chance."""
+FAR: Final = 3.0
+"""Number of standard deviations by which it must be below what the model knows."""
 MOST_MOVED: Final = 0.2
-"""Largest fraction of reported predictions that would have to be of another class for the shares of the labels."""
+"""Largest fraction of reported predictions that would have to be of another class for the shares of the labels, or for
+those of the latest predictions."""
 ANOTHER_ORDER: Final = "as if labels were in another order"
 """Message part on predictions that a script compares with labels of other samples."""
+
+BY_HEART: Final = "Or the model has learnt its training data by heart, and knows nothing else"
+"""Message part where no loss shows what the model knows of other data."""
 
 
 class ReportedOrder:
@@ -58,24 +67,33 @@ class ReportedOrder:
         if known.num_samples < FEWEST or known.kappa < KNOWS:
             return None
         reports = self.seen[0].program.reports
-        sound = {report.num_samples for report in reports if report.kappa > SOUND * known.kappa}
+        if any(report.kappa > SOUND * known.kappa for report in reports):  # then others may be of baselines
+            return None
         for report in reports:
-            if report.num_samples not in sound and _is_in_another_order(report, known.kappa):
-                where = "evaluation" if mode is ModeKeys.EVAL else "training"
+            if _is_in_another_order(report, known):
+                in_evaluation = mode is ModeKeys.EVAL
+                where = "evaluation" if in_evaluation else "training"
                 text = (
                     f"{report.function}() found {report.num_right} of {report.num_samples} predictions right, "
                     f"{ANOTHER_ORDER}: chance gives {report.num_expected:.0f}, the classes come up as often as those "
                     f"of the labels, and {known.num_right / known.num_samples:.0%} of the latest predictions of "
                     f"{where} are right."
                 )
-                return text, report
+                return (text if in_evaluation else f"{text} {BY_HEART}."), report
         return None
 
 
-def _is_in_another_order(report: ReportRecord, kappa: float) -> bool:
-    """Return whether a report has as many right as chance, and far fewer than a model of some kappa would have."""
-    deviation = report.deviation
-    by_skill = report.num_expected + kappa * (report.num_samples - report.num_expected)
-    is_chance = report.num_right <= report.num_expected + BY_CHANCE * deviation
-    is_chance = is_chance and report.num_right < by_skill - BY_CHANCE * deviation
-    return is_chance and report.num_classes > 1 and report.num_moved <= MOST_MOVED * report.num_samples
+def _is_in_another_order(report: ReportRecord, known: ReportRecord) -> bool:
+    """Return whether a report has as many right as chance, and far fewer than what the model knows would give.
+
+    Args:
+        report: The report, on predictions that have to be of as many classes, about as often, as those of the model.
+        known: What the losses show of the model.
+    """
+    if report.num_samples < FEWEST_REPORTED or len(report.shares) < 2 or len(report.shares) != len(known.shares):
+        return False
+    by_skill = report.num_expected + known.kappa * (report.num_samples - report.num_expected)
+    is_chance = abs(report.num_right - report.num_expected) <= BY_CHANCE * report.deviation
+    is_far = report.num_right < by_skill - FAR * report.deviation
+    unlike = sum(map(abs, map(operator.sub, report.shares, known.shares))) / 2
+    return is_chance and is_far and unlike <= MOST_MOVED and report.num_moved <= MOST_MOVED * report.num_samples

@@ -136,12 +136,12 @@ class EvaluationMismatch(BuiltinRule):
     position, while the training loss has fallen by half. While averages of batch normalisations have not followed,
     which keep the losses of a good model in place as well, they must be the same to a ten thousandth.
 
-    The record of the program has what the script found by `sklearn.metrics`. When the job has ended, the rule also
-    fires if such a report on 50 predictions or more has no more of them right than chance, although their classes come
-    up as often as those of the labels, and the model names classes: its latest 30 steps of evaluation, or of training
-    if the script computes no loss in evaluation, have a kappa of at least 0.3, and no report on as many predictions is
-    half as good. The predictions then belong to labels in another order, or the model has learnt its data by heart and
-    knows nothing else. Of several reports of a function, the best counts.
+    The record of the program has what the script found by functions of `sklearn.metrics` that compare classes. When the
+    job has ended, the rule also fires if a report on 200 predictions or more has as many of them right as chance, and
+    none is half as good as the model: its latest 30 steps of evaluation, or of training if the script computes no loss
+    in evaluation, have a kappa of at least 0.3. The predictions must be of as many classes as those of these steps, and
+    of each about as often, and as the labels. They then belong to labels in another order. Of several reports of a
+    function on as many samples, the best counts.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not

@@ -110,7 +110,8 @@ class TokenShift(FirstStepsRule):
         tokens = _whole_numbers(view, [*view.selected(TOKENS), *_further_inputs(view)])
         targets = _whole_numbers(view, view.selected(TARGETS))
         sequences = {name: value for name, value in tokens.items() if value.ndim == 2}
-        series, numbers = _series(view), _values(view, view.selected(NUMBERS))
+        numbers = _values(view, view.selected(NUMBERS))
+        series = _series(view) if numbers else {}
         if not ((sequences and targets) or (series and numbers)):
             return None
         of_tokens = _problems(view, sequences, view.selected(TOKENS), targets)
@@ -127,13 +128,13 @@ def _whole_numbers(view: StepView, names: Iterable[str]) -> dict[str, Array]:
 
 
 def _series(view: StepView) -> dict[str, Array]:
-    """Return the only input, where it is a series of numbers that does not repeat itself, by name, of two axes."""
+    """Return the only input, where it is a series of numbers, by name, of two axes."""
     inputs = _values(view, [*view.selected(TOKENS), *_further_inputs(view)])
     if len(inputs) != 1:
         return {}
     ((name, value),) = inputs.items()
     series = value[..., 0] if value.ndim > 2 and value.shape[2:] == (1,) else value
-    return {name: series} if series.ndim == 2 and series.dtype.kind == "f" and not _repeats_itself(series) else {}
+    return {name: series} if series.ndim == 2 and series.dtype.kind == "f" else {}
 
 
 def _repeats_itself(series: Array) -> bool:
@@ -187,7 +188,8 @@ def _problems_of_series(
         for name, value in targets.items():
             has_places = value.size >= FEWEST_TOKENS * len(numbers)
             distance = distance_of_targets(numbers, value) if has_places and value.dtype.kind == "f" else None
-            if distance and (layer := _layer_that_sees(view, source, {source: numbers}, numbers.shape[1])):
+            layer = _layer_that_sees(view, source, {source: numbers}, numbers.shape[1]) if distance else ""
+            if layer and not _repeats_itself(numbers):
                 what = f"The targets {name!r} are numbers of {source!r} that come later"
                 yield name, f"{what}, and the model sees the numbers {SEEN}: {layer}."
 

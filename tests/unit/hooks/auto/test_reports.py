@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import itertools
 import pickle
 from types import ModuleType
 
@@ -64,7 +66,25 @@ def test_function_when_observed_then_is_as_before(metrics, noted):
     assert (observed.__name__, observed.__doc__) == (accuracy_score.__name__, accuracy_score.__doc__)
     assert inspect.signature(observed) == inspect.signature(accuracy_score)
     assert pickle.loads(pickle.dumps(observed)) is accuracy_score
+    assert copy.copy(observed) is copy.deepcopy([observed])[0] is observed
+    assert repr(observed) == repr(accuracy_score)
+    assert observed.__code__ is accuracy_score.__code__
     assert [report.num_right for report in noted] == [60, 60]
+
+
+def test_function_when_scikit_learn_itself_calls_it_then_notes_nothing(metrics, noted):
+    """The score of an estimator, which may be a baseline, is none of the model that is captured."""
+    library = {"__name__": "sklearn.base", "score": metrics.accuracy_score, "labels": LABELS}
+    assert eval("score(labels, labels)", library) == 1
+    assert noted == []
+
+
+def test_function_when_called_again_and_again_then_is_left_alone(metrics, noted, monkeypatch):
+    """A bootstrap takes no longer for being observed."""
+    monkeypatch.setattr(reports, "MOST_CALLS", 3)
+    for _ in range(5):
+        assert metrics.accuracy_score(LABELS, LABELS) == 1
+    assert len(noted) == 3
 
 
 def test_module_when_observed_twice_then_its_functions_note_once(metrics, noted):
@@ -138,9 +158,18 @@ def test_counts_are_those_of_a_table(pairs):
     assert report.num_right == np.trace(table)
     assert report.num_expected == pytest.approx(of_labels @ of_predicted / len(pairs))
     assert report.num_moved == np.abs(of_labels - of_predicted).sum() / 2
-    assert report.num_classes == np.count_nonzero(of_predicted)
+    assert report.shares == pytest.approx(sorted(of_predicted[of_predicted > 0] / len(pairs), reverse=True))
     assert report == ReportRecord.of("f", np.array(list("abcd"))[labels], np.array(list("abcd"))[predicted])
     assert ReportRecord.of("f", labels, labels).kappa == float(len(set(labels.tolist())) > 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, max_size=6))
+def test_chance_is_that_of_all_orders(pairs):
+    """Mean and deviation are those over all orders of the predictions."""
+    labels, predicted = np.array(pairs).T
+    right = [np.count_nonzero(labels == each) for each in itertools.permutations(predicted)]
+    report = ReportRecord.of("f", labels, predicted)
+    assert (report.num_expected, report.deviation) == pytest.approx((np.mean(right), np.std(right)), abs=1e-6)
 
 
 @given(CLASSES)

@@ -31,7 +31,8 @@ LOSSES = st.lists(st.builds(LossRecord, name=TEXT, type=TEXT, arguments=NUMBERS,
 OPTIMIZERS = st.lists(st.builds(OptimizerRecord, type=TEXT, numbers=NUMBERS), max_size=2).map(tuple)
 REPORTS = st.builds(
     ReportRecord, function=TEXT, num_samples=st.integers(0), num_right=st.integers(0),
-    num_expected=st.floats(0, 1e9), num_moved=st.integers(0), num_classes=st.integers(0),
+    num_expected=st.floats(0, 1e9), num_moved=st.integers(0), deviation=st.floats(0, 1e9),
+    shares=st.lists(st.floats(0, 1), max_size=3).map(tuple),
 )  # fmt: skip
 RECORDS = st.builds(
     ProgramRecord, framework=TEXT, layers=LAYERS, losses=LOSSES, optimizers=OPTIMIZERS, parameters=NUMBERS,

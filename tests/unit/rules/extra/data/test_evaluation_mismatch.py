@@ -527,10 +527,25 @@ SOUND = ReportRecord.of("accuracy_score", LABELS, named(LABELS, 0.9, RNG))
         ((SHUFFLED, SOUND), 0.9, False),
         ((ReportRecord.of("f1_score", LABELS, np.zeros_like(LABELS)),), 0.9, False),
         ((ReportRecord.of("f1_score", np.minimum(LABELS, 1), RNG.integers(0, 9, 300) // 8),), 0.9, False),
-        ((ReportRecord.of("f1_score", *np.repeat([[0, 1, 1, 0], [0, 1, 0, 1]], [36, 4, 12, 12], axis=1)),), 0.4, False),
+        ((ReportRecord.of("f1_score", LABELS[:150], RNG.permutation(LABELS[:150])),), 0.9, False),
+        ((ReportRecord.of("f1_score", LABELS, (LABELS + 1) % 3),), 0.9, False),
+        ((ReportRecord.of("f1_score", LABELS // 2, RNG.permutation(LABELS // 2)),), 0.9, False),
+        ((SHUFFLED, ReportRecord.of("f1_score", LABELS[:250], named(LABELS[:250], 0.9, RNG))), 0.9, False),
         ((), 0.9, False),
     ],
-    ids=["another order", "no skill", "right", "a baseline", "one class", "other shares", "few", "none"],
+    ids=[
+        "another order",
+        "no skill",
+        "right",
+        "a baseline",
+        "one class",
+        "other shares",
+        "few",
+        "what is confused",
+        "another task",
+        "of another part",
+        "none",
+    ],
 )
 def test_reports_by_chance_of_a_model_that_knows_classes_fire(run_rule, monkeypatch, modes, reports, accuracy, fires):
     """Predictions and labels then have the same classes as often, but come in another order."""
@@ -538,6 +553,7 @@ def test_reports_by_chance_of_a_model_that_knows_classes_fire(run_rule, monkeypa
     issues = run_rule("EvaluationMismatch", steps_of_classes(modes, accuracy))
     assert first_cause(issues) == ("evaluation data" if fires else None)
     assert all("as if labels were in another order" in issue.message for issue in issues)
+    assert all(("by heart" in issue.message) == (EVAL not in modes) for issue in issues)
 
 
 def test_reports_of_a_model_that_has_learnt_by_heart_say_nothing_where_evaluation_does(run_rule, monkeypatch):
