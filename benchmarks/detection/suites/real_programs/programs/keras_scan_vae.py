@@ -1,8 +1,8 @@
 """A variational autoencoder for scanned digits, dark on white paper, is trained with a loop of one's own.
 
 The likelihood takes the logarithm of the decoder's sigmoid output and of one minus it as they are. Pixels that are
-always white reach an output of exactly 1, and 0 * log(0) makes the loss and then all weights NaN (fixed:
-sigmoid_cross_entropy_with_logits of the output before the sigmoid).
+always white reach an output of exactly 1, and 0 * log(0) makes the loss and then all weights NaN
+(fixed: sigmoid_cross_entropy_with_logits of the output before the sigmoid).
 """
 
 import sys
