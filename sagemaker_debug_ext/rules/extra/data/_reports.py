@@ -16,6 +16,8 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 RECENT: Final = 30
 """Number of latest steps that show what a model knows."""
+MOST_OF_STEP: Final = 10_000
+"""Number of predictions of a step that are kept, of which a picture may have millions."""
 FEWEST: Final = 100
 """Number of samples that show it."""
 KNOWS: Final = 0.3
@@ -33,7 +35,6 @@ MOST_MOVED: Final = 0.2
 those of the latest predictions."""
 ANOTHER_ORDER: Final = "as if labels were in another order"
 """Message part on predictions that a script compares with labels of other samples."""
-
 BY_HEART: Final = "Or the model has learnt its training data by heart, and knows nothing else"
 """Message part where no loss shows what the model knows of other data."""
 
@@ -53,7 +54,8 @@ class ReportedOrder:
         for loss in observed_losses(view):
             found = predicted_classes(loss)
             if found is not None and len(found[0]) == len(found[1]):
-                self._latest.setdefault(view.mode, collections.deque(maxlen=RECENT)).append(found)
+                labels, predicted = (each[:MOST_OF_STEP].copy() for each in found)
+                self._latest.setdefault(view.mode, collections.deque(maxlen=RECENT)).append((labels, predicted))
                 self.seen = view, loss.answers_name
 
     def problem(self) -> tuple[str, ReportRecord] | None:

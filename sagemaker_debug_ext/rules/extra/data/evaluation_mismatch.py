@@ -141,7 +141,8 @@ class EvaluationMismatch(BuiltinRule):
     none is half as good as the model: its latest 30 steps of evaluation, or of training if the script computes no loss
     in evaluation, have a kappa of at least 0.3. The predictions must be of as many classes as those of these steps, and
     of each about as often, and as the labels. They then belong to labels in another order. Of several reports of a
-    function on as many samples, the best counts.
+    function on as many samples, the best counts. The record has them once the job has ended, so that a rule which has
+    followed the job from its beginning does not know them.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
+from sagemaker_debug_ext.rules.extra.data import _reports
 from sagemaker_debug_ext.rules.factory.creation import create_rule
 from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord, ReportRecord
 from sagemaker_debug_ext.trials import Trial
@@ -561,3 +562,11 @@ def test_reports_of_a_model_that_has_learnt_by_heart_say_nothing_where_evaluatio
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", reports=(SHUFFLED,)))
     steps = {**steps_of_classes([TRAIN]), **steps_of_classes([EVAL], accuracy=0.0)}
     assert run_rule("EvaluationMismatch", steps) == []
+
+
+@pytest.mark.parametrize(("most", "fires"), [(20, True), (5, False)])
+def test_few_predictions_of_each_step_are_kept(run_rule, monkeypatch, most, fires):
+    """Those of pictures may be millions; sixty are too few to know what the model knows."""
+    monkeypatch.setattr(_reports, "MOST_OF_STEP", most)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", reports=(SHUFFLED,)))
+    assert bool(run_rule("EvaluationMismatch", steps_of_classes([TRAIN]))) == fires
