@@ -69,7 +69,7 @@ def get_hook(
     if os.environ.get(SWITCH_VARIABLE, "true").strip().lower() in _OFF:
         LOG.debug("no hook: %s is %r", SWITCH_VARIABLE, os.environ[SWITCH_VARIABLE])
         return None
-    hook = _Slot.hook if isinstance(_Slot.hook, hook_class) else None
+    hook = current(hook_class)
     if hook is None and create_if_not_exists:
         try:
             hook = hook_class.create_from_json_file(json_config_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import operator
 from typing import Final
 
 import numpy as np
@@ -97,5 +96,5 @@ def _is_in_another_order(report: ReportRecord, known: ReportRecord) -> bool:
     by_skill = report.num_expected + known.kappa * (report.num_samples - report.num_expected)
     is_chance = abs(report.num_right - report.num_expected) <= BY_CHANCE * report.deviation
     is_far = report.num_right < by_skill - FAR * report.deviation
-    unlike = sum(map(abs, map(operator.sub, report.shares, known.shares))) / 2
+    unlike = sum(abs(mine - own) for mine, own in zip(report.shares, known.shares, strict=True)) / 2
     return is_chance and is_far and unlike <= MOST_MOVED and report.num_moved <= MOST_MOVED * report.num_samples

@@ -37,6 +37,10 @@ def mean_answer(inputs, targets):
     return np.full_like(targets, targets.mean())
 
 
+def zero_answer(inputs, targets):
+    return np.zeros_like(targets)
+
+
 def half_answer(inputs, targets):
     return targets.mean() + 0.5 * (targets - targets.mean())
 
@@ -123,12 +127,15 @@ def noisy_line(noise):
 @pytest.mark.parametrize(
     ("noise", "answer", "cause"),
     [
-        (1.4, mean_answer, "learning rate too low"),
+        (1.4, zero_answer, "learning rate too low"),
+        (1.7, zero_answer, "learning rate too low"),
+        (2.4, zero_answer, None),
+        (1.4, lambda inputs, targets: 0.1 * (inputs[:, :1] - inputs[:, 1:]), None),
         (1.4, lambda inputs, targets: 0.2 * (inputs[:, :1] - inputs[:, 1:]), None),
-        (1.4, lambda inputs, targets: mean_answer(inputs, targets) + 1, None),
-        (5.0, mean_answer, None),
+        (1.4, lambda inputs, targets: zero_answer(inputs, targets) + 1, None),
+        (5.0, zero_answer, None),
     ],
-    ids=["nothing learnt", "something learnt", "far from all", "noise"],
+    ids=["nothing learnt", "of two fifths", "of a quarter", "a little learnt", "something learnt", "far off", "noise"],
 )
 def test_a_model_that_learnt_nothing_is_to_know_something_where_inputs_tell_much(run_rule, noise, answer, cause):
     """The loss fell at first, to that of a constant, so that it need not be flat from the beginning."""
