@@ -128,6 +128,7 @@ class Trial(StepQueries, ValueQueries):
         self._program: ProgramRecord | None = None
         self._program_news = -1
         self._num_program_reads = _MOST_PROGRAM_READS
+        self._is_program_final = False
         self._problems = Problems(backend.url)
         self._polling = polling or Polling(
             poll_seconds=DEFAULT_REMOTE_POLL_SECONDS if backend.is_remote else DEFAULT_POLL_SECONDS
@@ -397,8 +398,10 @@ class Trial(StepQueries, ValueQueries):
     @property
     def program(self) -> ProgramRecord | None:
         """The model, losses and optimizers of the first worker as they were built; None if no hook recorded them."""
-        news = self.index_reader.num_news
-        if self._num_program_reads and news != self._program_news:
+        news, has_ended = self.index_reader.num_news, self.loaded_all_steps
+        is_news = self._num_program_reads > 0 and news != self._program_news
+        if is_news or (has_ended and not self._is_program_final):  # the end of a job adds what its script reported
+            self._is_program_final = has_ended
             self._program_news = news
             self._num_program_reads -= 1
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -46,9 +47,9 @@ class ReportedOrder:
         self.seen: tuple[StepView, str] | None = None
         """The latest step with predicted classes, and their name."""
 
-    def observe(self, view: StepView) -> None:
-        """Observe what the model predicts at a step, if the script has reported anything."""
-        if not view.program.reports:
+    def observe(self, view: StepView, has_ended: bool) -> None:
+        """Observe what the model predicts at a step, unless the job has ended without any report of its script."""
+        if has_ended and not view.program.reports:
             return
         for loss in observed_losses(view):
             found = predicted_classes(loss)
@@ -57,17 +58,16 @@ class ReportedOrder:
                 self._latest.setdefault(view.mode, collections.deque(maxlen=RECENT)).append((labels, predicted))
                 self.seen = view, loss.answers_name
 
-    def problem(self) -> tuple[str, ReportRecord] | None:
-        """Return what is wrong with a report, and the report; None if nothing is, or too little is known."""
+    def problem(self, reports: Sequence[ReportRecord]) -> tuple[str, ReportRecord] | None:
+        """Return what is wrong with one of the reports, and it; None if nothing is, or too little is known."""
         mode = ModeKeys.EVAL if ModeKeys.EVAL in self._latest else ModeKeys.TRAIN
         pairs = self._latest.get(mode, ())
-        if not pairs or self.seen is None:
+        if not pairs or not reports:
             return None
         labels, predicted = (np.concatenate(each) for each in zip(*pairs, strict=True))
         known = ReportRecord.of("", labels, predicted)
         if known.num_samples < FEWEST or known.kappa < KNOWS:
             return None
-        reports = self.seen[0].program.reports
         if any(report.kappa > SOUND * known.kappa for report in reports):  # then others may be of baselines
             return None
         for report in reports:

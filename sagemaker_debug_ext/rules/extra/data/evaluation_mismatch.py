@@ -141,8 +141,7 @@ class EvaluationMismatch(BuiltinRule):
     none is half as good as the model: its latest 30 steps of evaluation, or of training if the script computes no loss
     in evaluation, have a kappa of at least 0.3. The predictions must be of as many classes as those of these steps, and
     of each about as often, and as the labels. They then belong to labels in another order. Of several reports of a
-    function on as many samples, the best counts. The record has them once the job has ended, so that a rule which has
-    followed the job from its beginning does not know them.
+    function on as many samples, the best counts.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -215,7 +214,7 @@ class EvaluationMismatch(BuiltinRule):
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             return None
         self._averages.observe(view)
-        self._reported.observe(view)
+        self._reported.observe(view, self.base_trial.loaded_all_steps)
         names = view.selected(self.selection)
         self._observe_inputs(view, names)
         if view.mode is ModeKeys.PREDICT:
@@ -249,7 +248,8 @@ class EvaluationMismatch(BuiltinRule):
 
     def _evaluate_reports(self) -> list[Issue]:
         """Return an issue if the job has ended, and its script has compared predictions with labels of others."""
-        problem = self._reported.problem() if self.base_trial.loaded_all_steps else None
+        record = self.base_trial.program if self.base_trial.loaded_all_steps else None
+        problem = self._reported.problem(record.reports) if record else None
         if problem is None or self._reported.seen is None:
             return []
         text, report = problem

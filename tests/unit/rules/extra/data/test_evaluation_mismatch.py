@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.extra.data import _reports
 from sagemaker_debug_ext.rules.factory.creation import create_rule
-from sagemaker_debug_ext.store.format.program import LayerRecord, ProgramRecord, ReportRecord
+from sagemaker_debug_ext.store.format.keys import program_key
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord, ReportRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import EVAL, PREDICT, TRAIN, fired_at, first_cause, loss_tensors, steps_of
+from support.rule_trials import EVAL, PREDICT, TRAIN, MemoryJob, fired_at, first_cause, loss_tensors, steps_of
 
 
 def trained_and_evaluated(change, *, evaluation_loss=1.0, visits=1):
@@ -515,6 +517,10 @@ def steps_of_classes(modes, accuracy=0.9):
 RNG = np.random.default_rng(5)
 LABELS = RNG.integers(0, 3, 300)
 SHUFFLED = ReportRecord.of("confusion_matrix", LABELS, RNG.permutation(LABELS))
+LAST_LAYER = LayerRecord(name="fc", type="Linear", activation="linear")
+COMPLETE = ProgramRecord(
+    framework="PyTorch", losses=(LossRecord(name="loss", type="CrossEntropyLoss", tail=(LAST_LAYER,)),)
+)
 SOUND = ReportRecord.of("accuracy_score", LABELS, named(LABELS, 0.9, RNG))
 
 
@@ -562,6 +568,24 @@ def test_reports_of_a_model_that_has_learnt_by_heart_say_nothing_where_evaluatio
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", reports=(SHUFFLED,)))
     steps = {**steps_of_classes([TRAIN]), **steps_of_classes([EVAL], accuracy=0.0)}
     assert run_rule("EvaluationMismatch", steps) == []
+
+
+def test_reports_of_a_job_that_was_followed_from_its_beginning_fire_at_its_end():
+    """The record has no report until the script has ended, long after the rule has seen the steps."""
+    job = MemoryJob()
+    job.backend.write(program_key("worker_0"), (COMPLETE.to_json().encode(),))
+    trial = job.open()
+    rule = create_rule("EvaluationMismatch", trial)
+    for (mode, mode_step), tensors in steps_of_classes([TRAIN, EVAL]).items():
+        step = job.write(mode, mode_step, tensors)
+        trial.wait_for_steps([step])
+        assert not rule.result_at(step)
+    assert rule.issues_while_waiting() == []
+    with_report = attrs.evolve(COMPLETE, reports=(SHUFFLED,))
+    job.backend.write(program_key("worker_0"), (with_report.to_json().encode(),))
+    job.end()
+    trial.steps()
+    assert first_cause(rule.issues_while_waiting()) == "evaluation data"
 
 
 @pytest.mark.parametrize(("most", "fires"), [(20, True), (5, False)])
