@@ -78,6 +78,14 @@ def _is_sample(value: Array) -> bool:
     return value.shape[:1] == (1,) or (value.ndim == 1 and value.dtype.kind in "fV")
 
 
+def is_sum_of_agent(view: StepView, name: str) -> bool:
+    """Return whether a loss may be a sum over what an agent has done, which is larger the longer the agent lasts.
+
+    It is a number on which the script of an agent calls ``backward``.
+    """
+    return _STARTED.fullmatch(name) is not None and learns_by_acting(view)
+
+
 def key_of_loss(view: StepView, name: str) -> str:
     """Return the name of a loss, with the gradients that come with it where several losses share the name.
 

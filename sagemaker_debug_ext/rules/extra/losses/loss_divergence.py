@@ -15,6 +15,7 @@ from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets, Targ
 from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,
+    is_sum_of_agent,
     is_training,
     key_of_loss,
     loss_at,
@@ -42,7 +43,7 @@ class LossDivergence(TensorRule):
     Numbers on which the script calls ``backward`` are compared with those that come with the same gradients. Of several
     losses without a total, such as those of a generator and a discriminator, none fires while another falls.
     Neither does a loss beside targets that grow while the model is trained, like the returns of an agent that learns to
-    act. If the means of numeric targets differ from batch to batch far more than by chance, the message says that they
+    act, nor a sum that the script of such an agent makes itself: it has more terms the longer the agent lasts. If the means of numeric targets differ from batch to batch far more than by chance, the message says that they
     come in an order.
 
     Parameters:
@@ -98,6 +99,7 @@ class LossDivergence(TensorRule):
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"
         fires = times > factor and not self._moving.are_there() and not self._course.another_falls(name)
+        fires = fires and not is_sum_of_agent(view, name)
         if fires and self._order.is_there():
             text += IN_ORDER
         return Measurement(times, fires=fires, threshold=factor, severity=times, text=text)

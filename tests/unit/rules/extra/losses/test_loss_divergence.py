@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import GLOBAL, fired_at, first_cause, loss_tensors, steps_of, steps_with
+from support.rule_trials import EVAL, GLOBAL, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
@@ -39,6 +39,16 @@ def test_losses_of_models_that_take_turns_are_not_one_course(run_rule, monkeypat
     """The loss of a second model is no rise of the first one's; that of a single model is."""
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", turns=turns))
     assert bool(run_rule("LossDivergence", steps_with("loss", [0.1] * 3 + [3.1] * 5))) == fires
+
+
+@pytest.mark.parametrize(
+    ("num_samples", "name", "fires"), [(1, "loss_output_0", False), (2, "loss_output_0", True), (1, "loss", True)]
+)
+def test_a_sum_over_what_an_agent_has_done_grows_with_its_life(run_rule, num_samples, name, fires):
+    """An agent answers for single samples before it is trained; other losses of an agent are means."""
+    answers = {(EVAL, step): {"Net_input_0": np.zeros((num_samples, 4))} for step in range(5)}
+    steps = {**answers, **steps_with(name, [10.0] * 3 + [80.0] * 5)}
+    assert bool(run_rule("LossDivergence", steps)) == fires
 
 
 @pytest.mark.parametrize("rule", ["LossDivergence", "LossPlateau"])
