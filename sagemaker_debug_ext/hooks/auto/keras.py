@@ -2,9 +2,9 @@
 
 `install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch`, `test_on_batch`
 and `predict_on_batch`, which have no callbacks, get the hook through the function that they run. Gradient tapes that
-the script opens outside these methods are captured as `wrap_tape` captures them. Their layers are left out, because a
-graph that gives out tensors of layers may round differently; `keras_loops` records model, loss, inputs and labels, and
-in eager code the outputs of the model.
+the script opens outside these methods are captured as `wrap_tape` captures them. Their layers are not registered,
+because a graph that gives out tensors of layers may round differently. Instead, `keras_loops` records model, loss,
+inputs and labels, and what the model and its layers give: in eager code as they are called, in graphs beside them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Values that the traced functions of a script get, of which a model takes its inputs and a loss its labels.
 
 While a function is traced, a model sees a placeholder. The arguments of the call that runs the graph have its value, so
-that nothing is added to the graph, which rounds as ever.
+that nothing is added to the graph, which rounds as ever. From the second call on, what the model gives for it is
+computed apart, before the graph changes the model.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ ARRAYS: Final = (np.ndarray, np.generic, tf.Variable)
 """Values other than tensors that a graph gets as tensors."""
 SAME_VALUES: Final = ("Identity", "Cast")
 """Operations whose result has the values of what goes in, rounded at most."""
+
+
+Computation = Callable[[Callable[[], Any]], Callable[[], Mapping[str, Any]]]
+"""Gets what returns the inputs of a function that is about to run; what it returns gives tensors once that has run."""
 
 
 @attrs.frozen
@@ -77,6 +82,7 @@ class TracedArguments:
         self._tell = tell
         self._is_eager = is_eager
         self._sources: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+        self._computations: weakref.WeakKeyDictionary[Any, Computation] = weakref.WeakKeyDictionary()
         self._running: _Call | None = None
 
     def wrap_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,7 +92,9 @@ class TracedArguments:
         def called(function: Any, *args: Any, **kwargs: Any) -> Any:
             if self._running is not None or not self._is_eager():
                 return call(function, *args, **kwargs)
-            self._running = running = _Call(function, args, kwargs)
+            running = _Call(function, args, kwargs)
+            computed = self._compute(running)
+            self._running = running
             try:
                 result = call(function, *args, **kwargs)
             finally:
@@ -94,10 +102,24 @@ class TracedArguments:
             sources = self._sources.get(function)
             if sources:
                 with never_into_script(_not_told):
-                    self._tell({role: running.value_of(source) for role, source in sources.items()})
+                    values = {role: running.value_of(source) for role, source in sources.items()}
+                    self._tell({**values, **computed()})
             return result
 
         return called
+
+    def _compute(self, running: _Call) -> Callable[[], Mapping[str, Any]]:
+        """Compute what is known to follow from the inputs of a call; return what gives it once the call has run."""
+        computation = self._computations.get(running.function)
+        if computation is not None:
+            with never_into_script(_not_told):
+                return computation(functools.partial(running.value_of, self._sources[running.function]["inputs"]))
+        return dict
+
+    def note_computation(self, computation: Computation) -> None:
+        """Note how to compute more from the inputs of the function that is being traced, which `note` has noted."""
+        if self._running is not None:
+            self._computations[self._running.function] = computation
 
     def note(self, role: str, tensor: Any) -> bool:
         """Note that a tensor of the function that is being traced plays a role.
@@ -113,6 +135,8 @@ class TracedArguments:
             return False
         sources = self._sources.setdefault(self._running.function, {})
         sources.pop(role, None)
+        if role == "inputs":
+            self._computations.pop(self._running.function, None)
         source = _source_of(tensor, self._running.tensors())
         if source is not None:
             sources[role] = source

@@ -1,16 +1,19 @@
 """What a loop with a gradient tape tells of the program: how it calls the model, and which loss it computes.
 
 Only arguments and results of Python calls are looked at, while a tape of the script is open, or while `fit` runs a step
-of the script's own. The graph that trains stays as it is, so that training rounds as ever.
+of the script's own. The graph that trains stays as it is, so that training rounds as ever; what a model gives within
+a traced function is computed beside it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -55,8 +58,8 @@ class _LastCall:
 class LoopWatcher:
     """Notes calls of models and losses in the loops of a script.
 
-    The inputs and outputs of the last outermost model that a tape has seen are saved; once a loss has compared its
-    outputs with labels, these are saved as well, and the step keeps this batch.
+    The inputs and outputs of the last outermost model that a tape has seen are saved, with those of its layers; once a
+    loss has compared its outputs with labels, these are saved as well, and the step keeps this batch.
 
     Args:
         find_hook: Returns the hook if a tape of the script is open.
@@ -89,11 +92,8 @@ class LoopWatcher:
 
         @functools.wraps(call)
         def called(model: Any, *args: Any, **kwargs: Any) -> Any:
-            self._num_models += 1
-            try:
+            with self._tapped(model), self._within_model():
                 outputs = call(model, *args, **kwargs)
-            finally:
-                self._num_models -= 1
             is_apart = self._find_apart() is not None
             if self._num_models or not (is_apart or self._find_any() is not None):
                 return outputs
@@ -103,7 +103,7 @@ class LoopWatcher:
                 hook = self._find_hook()
                 if hook is not None:
                     if args and not self._has_labels(hook):
-                        self._save_call(hook, args[0], outputs)
+                        self._save_call(hook, model, args, kwargs, outputs)
                     hook.note_loop(model, LoopCall(self._last.trains, None))
             return outputs
 
@@ -160,11 +160,28 @@ class LoopWatcher:
         if hook is not None and model is not None and _is_column(answers) and _is_vector(targets):
             hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
 
-    def _save_call(self, hook: KerasHook, inputs: Any, outputs: Any) -> None:
+    @contextlib.contextmanager
+    def _within_model(self) -> Iterator[None]:
+        """Call a model within the context; the models that it calls are parts of it."""
+        self._num_models += 1
+        try:
+            yield
+        finally:
+            self._num_models -= 1
+
+    def _tapped(self, model: Any) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which the layers of the outermost model are recorded, if that adds nothing to a graph."""
+        hook = self._find_hook() if not self._num_models and self._is_eager() else None
+        return contextlib.nullcontext() if hook is None else hook.tapped_call(model)
+
+    def _save_call(
+        self, hook: KerasHook, model: Any, args: tuple[Any, ...], named: Mapping[str, Any], outputs: Any
+    ) -> None:
         if self._is_eager():
-            hook.save_tape_logs(inputs, outputs)
-        else:
-            self._arguments.note("inputs", inputs)
+            hook.save_tape_logs(args[0], outputs)
+        elif self._arguments.note("inputs", args[0]) and len(args) == 1 and _is_plain(named):
+            replay = hook.replay_of_call(model, named, args[0].dtype, self._within_model)
+            self._arguments.note_computation(functools.partial(_computed, hook, weakref.ref(model), replay))
 
     def _save_labels(self, hook: KerasHook, labels: Any) -> None:
         if self._has_labels(hook):
@@ -190,6 +207,23 @@ class LoopWatcher:
             hook.note_loop(model, LoopCall(last.trains, make(of)))
         elif apart is not None and model is not None and last.trains:
             apart.note_validation(model)
+
+
+def _computed(
+    hook: KerasHook, model: weakref.ref[Any], replay: Callable[[Any], Mapping[str, Any]], inputs: Callable[[], Any]
+) -> Callable[[], Mapping[str, Any]]:
+    """Compute what a model gives at a step that saves it; return what gives it if the function was that one step."""
+    known = model()
+    if known is None or not hook.saves_call(known):
+        return dict
+    step = hook.last_loop_step + (not hook.has_open_tape)
+    computed = replay(inputs())
+    return lambda: computed if hook.last_loop_step == step else {}
+
+
+def _is_plain(named: Mapping[str, Any]) -> bool:
+    """Return whether the named arguments of a model's call are the same whenever its graph runs."""
+    return named.keys() <= {"training"} and isinstance(named.get("training"), (bool, NoneType))
 
 
 def _trains(model: Any, told: Any) -> bool | None:

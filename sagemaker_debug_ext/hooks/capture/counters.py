@@ -58,6 +58,10 @@ class StepCounters:
         steps = {mode.name: following - 1 for mode, following in self._next_mode_steps.items()}
         return {ModeKeys.GLOBAL.name: self.last_global_step, **steps}
 
+    def next_mode_step(self, mode: ModeKeys) -> int:
+        """Return the number of the next step of a mode."""
+        return self._next_global_step if mode is _GLOBAL else self._next_mode_steps.get(mode, self._first_mode_step)
+
     def resume_after(self, global_step: int, mode_steps: Mapping[ModeKeys, int]) -> None:
         """Continue counting after these steps; modes that are not listed continue after the global step."""
         self._next_global_step = self._first_mode_step = global_step + 1
@@ -70,7 +74,7 @@ class StepCounters:
         mode = self.mode
         if mode is _GLOBAL:
             return StepPosition(global_step, mode, global_step)
-        mode_step = self._next_mode_steps.get(mode, self._first_mode_step) + num_steps - 1
+        mode_step = self.next_mode_step(mode) + num_steps - 1
         self._next_mode_steps[mode] = mode_step + 1
         return StepPosition(global_step, mode, mode_step)
 

@@ -161,6 +161,13 @@ class StepTracker:
         """Return the plan of the first step of the mode; None once a step has begun."""
         return None if self._last_begun >= 0 else self.save_plan().at(self.counters.mode, 0)
 
+    def next_plan(self, mode: ModeKeys) -> StepPlan | None:
+        """Return the plan of the next step, if that is of some mode; None if nothing is due at it."""
+        if self.skipped.num_left > 0 and mode is self.counters.mode:
+            return None
+        self._catch_up()
+        return self.save_plan().at(mode, self.counters.next_mode_step(mode))
+
     def skip_until_due(self) -> None:
         """Only count the steps after the open one, up to the next at which something is due."""
         if self._open is not None and self._plan is not None:

@@ -5,21 +5,32 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import keras
 
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_call, script_query, skip_value
 from sagemaker_debug_ext.hooks.keras.backend import backend_name, do_not_convert, is_tensor, is_tensorflow
 from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
 from sagemaker_debug_ext.hooks.keras.collections import Collection
+from sagemaker_debug_ext.hooks.keras.names import layers_of
+from sagemaker_debug_ext.hooks.keras.recording import PREDICTIONS, layer_tensor_names, tapped_layers
 from sagemaker_debug_ext.store.format.messages import to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
+
+_OF_BATCHES: Final = {
+    "inputs": CollectionKeys.INPUTS,
+    "labels": CollectionKeys.OUTPUTS,
+    "predictions": CollectionKeys.OUTPUTS,
+}
+"""Collections of the tensors of whole batches."""
 
 
 class CustomLoopHook(TensorHook):
@@ -32,6 +43,7 @@ class CustomLoopHook(TensorHook):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._tapes: Any = None
+        self._saves_calls: weakref.WeakKeyDictionary[Any, dict[StepPlan, bool]] = weakref.WeakKeyDictionary()
         super().__init__(*args, **kwargs)
 
     @property
@@ -176,17 +188,61 @@ class CustomLoopHook(TensorHook):
 
     @fail_safe
     def save_loop_batch(self, batch: Mapping[str, Any]) -> None:
-        """Save inputs and labels that a custom loop has in eager code, with the step that is open.
+        """Save what a custom loop has in eager code, with the step that is open.
 
         Args:
-            batch: "inputs" or "labels" → the values, as tensors or arrays.
+            batch: "inputs", "labels", "predictions" or the name of a tensor of a layer → the value, as tensor or array.
         """
         if self._steps.open is None or not self._lifecycle.is_active():
             return
         for name, value in batch.items():
             with skip_value(name, functools.partial(LOG.warning, "tensor %r is not saved: %s")):
-                collection = CollectionKeys.INPUTS if name == "inputs" else CollectionKeys.OUTPUTS
+                collection = CollectionKeys.LAYERS if "/" in name else _OF_BATCHES[name.partition("_")[0]]
                 self._offer_as(name, value if is_tensor(value) else to_array(value), collection)
+
+    @property
+    def last_loop_step(self) -> int:
+        """The last step begun; -1 before the first."""
+        return self._steps.last_begun
+
+    def saves_call(self, model: Any) -> bool:
+        """Return whether the step that is open in a loop, or else the next one, saves what a call of a model gives."""
+        if not self._lifecycle.is_active():
+            return False
+        plan = self._current_plan() if self.has_open_tape else self._steps.next_plan(ModeKeys.TRAIN)
+        if plan is None:
+            return False
+        of_model = self._saves_calls.setdefault(model, {})
+        if plan not in of_model:
+            names = [name for layer, _ in layers_of(model) for name in layer_tensor_names(layer)]
+            known = [PREDICTIONS, *((name, CollectionKeys.LAYERS) for name in names)]
+            of_model[plan] = any(self._belongs(*each) and plan.selects(each[0]) for each in known)
+        return of_model[plan]
+
+    def tapped_call(self, model: Any) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which an open tape records the layers of a model, if the step saves them."""
+        if not self.saves_call(model):
+            return contextlib.nullcontext()
+        return tapped_layers(model, self._wants, self._guarded)
+
+    def replay_of_call(
+        self,
+        model: Any,
+        named: Mapping[str, Any],
+        dtype: Any,
+        unnoticed: Callable[[], contextlib.AbstractContextManager[None]],
+    ) -> Callable[[Any], Mapping[str, Any]]:
+        """Return a function that computes what a call of a model gives beside the graph that makes it.
+
+        Args:
+            model: The model.
+            named: Named arguments of the call.
+            dtype: Type of its inputs.
+            unnoticed: Returns a context in which calls of models are no part of the loop.
+        """
+        from sagemaker_debug_ext.hooks.keras.loop_replay import LoopReplay  # noqa: PLC0415 - imports TensorFlow
+
+        return LoopReplay(model, named, dtype, self._wants, self._guarded, unnoticed)
 
     @script_call
     def save_smdebug_logs(self, logs: Mapping[str, Any] | None) -> None:
@@ -246,6 +302,14 @@ class CustomLoopHook(TensorHook):
 
     def _note_sources(self, sources: Iterable[Any]) -> None:
         """Note what a loop differentiates by."""
+
+    def _before_plan(self) -> None:
+        super()._before_plan()
+        self._saves_calls.clear()
+
+    def _forget_names(self) -> None:
+        super()._forget_names()
+        self._saves_calls.clear()
 
     def _detach(self) -> None:
         if self._tapes is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from sagemaker_debug_ext.hooks.keras.backend import flatten_tensors, is_numeric, is_tensorflow
+from sagemaker_debug_ext.hooks.keras.names import layers_of
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -156,6 +157,27 @@ def tap_call(names: CallNames, original: Callable[..., Any], guard: Callable[...
         return outputs
 
     return call
+
+
+def layer_tensor_names(layer_name: str) -> list[str]:
+    """Return the names that tensors of a layer may have; it may get and give several."""
+    return [f"{layer_name}/{kind}{number}" for kind in ("inputs", "outputs") for number in ("", "_0", "_1")]
+
+
+@contextlib.contextmanager
+def tapped_layers(model: Any, wants: Wants, guard: Callable[..., Any]) -> Iterator[None]:
+    """Record what the layers of a model get and give within the context, if it may be saved.
+
+    Args:
+        model: The model.
+        wants: Function that selects the tensors to record.
+        guard: Function that calls a function and suppresses its errors.
+    """
+    with contextlib.ExitStack() as stack:
+        for name, layer in layers_of(model):
+            if any(wants(tensor_name, CollectionKeys.LAYERS) for tensor_name in layer_tensor_names(name)):
+                stack.enter_context(replaced(layer, "call", tap_call(CallNames.of_layer(name), layer.call, guard)))
+        yield
 
 
 def tap_optimizer(

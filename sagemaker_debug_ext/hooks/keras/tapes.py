@@ -19,7 +19,15 @@ import tensorflow as tf
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.keras.backend import VARIABLE, do_not_convert, is_variable, read
 from sagemaker_debug_ext.hooks.keras.names import is_bias, layers_of, optimizer_values, variable_path
-from sagemaker_debug_ext.hooks.keras.recording import INPUTS, PREDICTIONS, CallNames, Recording, Wants, tap_call
+from sagemaker_debug_ext.hooks.keras.recording import (
+    INPUTS,
+    PREDICTIONS,
+    CallNames,
+    Recording,
+    Wants,
+    layer_tensor_names,
+    tap_call,
+)
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -328,8 +336,7 @@ class TapeCapture:
         guard = self._hook.guard
         for model in self._models:
             for name, layer in layers_of(model):
-                names = [f"{name}/{kind}{number}" for kind in ("inputs", "outputs") for number in ("", "_0", "_1")]
-                if any(self._hook.wants(tensor_name, CollectionKeys.LAYERS) for tensor_name in names):
+                if any(self._hook.wants(known, CollectionKeys.LAYERS) for known in layer_tensor_names(name)):
                     self._put(layer, "call", tap_call(CallNames.of_layer(name), layer.call, guard))
             if "call" not in vars(model):
                 self._put(model, "call", tap_call(CallNames(INPUTS, PREDICTIONS), model.call, guard))

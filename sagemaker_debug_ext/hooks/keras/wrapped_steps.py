@@ -22,7 +22,7 @@ import keras
 
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
-from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
+from sagemaker_debug_ext.hooks.keras.names import optimizers_of
 from sagemaker_debug_ext.hooks.keras.recording import (
     INPUTS,
     PREDICTIONS,
@@ -32,6 +32,7 @@ from sagemaker_debug_ext.hooks.keras.recording import (
     replaced,
     tap_call,
     tap_optimizer,
+    tapped_layers,
 )
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.program.keras import output_keys
@@ -248,13 +249,7 @@ class WrappedFunction:
         with contextlib.ExitStack() as stack:
             stack.enter_context(replaced(model, step_name, self._wrap_step(getattr(model, step_name))))
             stack.enter_context(replaced(model, "call", tap_call(CallNames(None, PREDICTIONS), model.call, guard)))
-            for name, layer in layers_of(model):
-                if any(
-                    self._watcher.wants(f"{name}/{kind}{number}", CollectionKeys.LAYERS)
-                    for kind in ("inputs", "outputs")
-                    for number in ("", "_0", "_1")
-                ):
-                    stack.enter_context(replaced(layer, "call", tap_call(CallNames.of_layer(name), layer.call, guard)))
+            stack.enter_context(tapped_layers(model, self._watcher.wants, guard))
             if self._phase is Phase.TRAIN:
                 for optimizer in optimizers_of(model):
                     tapped = tap_optimizer(optimizer, self._watcher.path_of, optimizer.apply, guard)

@@ -227,14 +227,20 @@ TOLD = {"function": "xy", "functional": "xy", "difference": "x", "method": "xy",
 
 
 def test_run_when_loops_are_traced_then_saves_what_their_functions_get(script, configured, tmp_path, forks):
-    """The values of inputs and labels at each step, where they can be told without a change to the graph."""
-    write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs", "losses"])
+    """The values of inputs and labels at each step, where they can be told without a change to the graph.
+
+    Beside them are what the model and its layers give for the inputs with the weights of the step, once a function has
+    been traced.
+    """
+    write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs", "losses", "layers", "weights", "biases"])
     script.write_text(TRACED)
     alone, captured = (run(script, str(tmp_path / "data.npz")) for run in (forks.run_python, forks.run_captured))
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
     trial, data = create_trial(str(configured)), np.load(tmp_path / "data.npz")
     kinds = data["kinds"].tolist()
-    assert set(trial.tensor_names()) == {"loss", "inputs", "labels"}
+    of_layers = {f"{layer}/{kind}" for layer in ("dense", "dense_1") for kind in ("inputs", "outputs")}
+    weights = [f"weights/{layer}/{part}:0" for layer in ("dense", "dense_1") for part in ("kernel", "bias")]
+    assert set(trial.tensor_names()) == {"loss", "inputs", "labels", "predictions", *weights, *of_layers}
     assert trial.steps() == list(range(3 * len(kinds)))
     for name, part in (("inputs", "x"), ("labels", "y")):
         told = [kind for kind in kinds if part in TOLD.get(kind, "")]
@@ -244,6 +250,14 @@ def test_run_when_loops_are_traced_then_saves_what_their_functions_get(script, c
             is_fixed = kinds[step // 3] == "fixed"
             expected = np.repeat(data[part], 40, 0) if is_fixed else data[part][start : start + 8]
             np.testing.assert_array_equal(trial.tensor(name).value(step), expected)
+    computed = [3 * kinds.index(kind) + step for kind in ("function", "functional", "difference") for step in (1, 2)]
+    for name in ("predictions", *of_layers):
+        assert trial.tensor(name).steps() == computed
+    for step in computed:
+        inputs, kernel, bias, last_kernel, last_bias = (trial.tensor(n).value(step) for n in ("inputs", *weights))
+        hidden = np.maximum(inputs @ kernel + bias, 0)
+        np.testing.assert_allclose(trial.tensor("dense/outputs").value(step), hidden, atol=1e-6)
+        np.testing.assert_allclose(trial.tensor("predictions").value(step), hidden @ last_kernel + last_bias, atol=1e-6)
 
 
 CALLS = """

@@ -43,8 +43,9 @@ class LossDivergence(TensorRule):
     Numbers on which the script calls ``backward`` are compared with those that come with the same gradients. Of several
     losses without a total, such as those of a generator and a discriminator, none fires while another falls.
     Neither does a loss beside targets that grow while the model is trained, like the returns of an agent that learns to
-    act, nor a sum that the script of such an agent makes itself: it has more terms the longer the agent lasts. If the means of numeric targets differ from batch to batch far more than by chance, the message says that they
-    come in an order.
+    act, nor a sum that the script of such an agent makes itself: it has more terms the longer the agent lasts. If the
+    means of numeric targets differ from batch to batch far more than by chance, the message says that they come in an
+    order.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
