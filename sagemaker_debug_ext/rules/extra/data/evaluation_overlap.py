@@ -15,16 +15,21 @@ from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, desc
 from sagemaker_debug_ext.rules.inference.losses import observed_losses
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
-from sagemaker_debug_ext.rules.reading.selection import chosen_or
+from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
-from sagemaker_debug_ext.vocabulary import ModeKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
+WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS,))
 MIN_SAMPLES: Final = 32
 NEARLY_ALL: Final = 0.9
 """Fraction of the training samples above which they are evaluated on purpose, where new samples are, too."""
 FEW: Final = 2
 """Number of distinct batches that proves that there is more than one."""
+FOLDS: Final = 3
+"""Number of evaluations, each of other samples, that make a cross-validation."""
+PUT_BACK: Final = 0.5
+"""Relative difference of weights, from a training step to the next, that no update makes."""
 SURE: Final = 1.5
 """Ratio of the fraction that may be known by chance to the expected one."""
 
@@ -64,12 +69,15 @@ class EvaluationOverlap(TensorRule):
     Checks inputs of the model; axis 0 is the batch. Samples of TRAIN steps are stored as hashes. The rule fires if more
     than `max_share_percent` of the distinct samples of EVAL steps were among them when they were evaluated, once there
     are at least 32. Samples of fewer than four elements are skipped. Augmented samples count as different. What an
-    agent sees before it is trained on it does not count, nor what another model was trained on, as in cross-validation.
+    agent sees before it is trained on it does not count, nor what another model was trained on, as in cross-validation,
+    even if that is the same one with its first weights.
 
     An evaluation counts once training goes on after it, because decisions about the training may follow from it. An
     evaluation at the end, as of the error on the training data, does not fire. Neither does one of the batch of the
     training step before or after it, or one of all training data beside new samples, both of which show how training
-    proceeds, nor one of all training data before training goes on with others, as after a pretraining.
+    proceeds, nor one of all training data before training goes on with others, as after a pretraining. Where three
+    evaluations or more are of different samples each, all of which the model has been trained on by the end, one model
+    is used for all folds of a cross-validation.
 
     Samples of integers, such as short sentences, may be equal by chance. A training batch and an evaluation contain
     each sample once, so equal samples within them show how likely that is. If there are any, the rule fires only if the
@@ -110,6 +118,8 @@ class EvaluationOverlap(TensorRule):
         self._have_several: set[str] = set()
         self._last_batch: dict[str, set[bytes]] = {}
         self._num_partial: collections.Counter[str] = collections.Counter()
+        self._nums_evaluated: dict[str, list[int]] = collections.defaultdict(list)
+        self._last_trained: StepView | None = None
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of evaluation samples that training has seen."""
@@ -126,7 +136,11 @@ class EvaluationOverlap(TensorRule):
                     self._have_fractions.add(name)
             return None
         found = self._compare(name, samples)
+        if found is not None and found.fires and self._is_put_back(view):
+            self.configure()
+            found = None
         self._learn(view, name, samples)
+        self._last_trained = view
         return found
 
     def _has_other_labels(self, view: StepView, name: str, num_samples: int) -> bool:
@@ -168,6 +182,7 @@ class EvaluationOverlap(TensorRule):
         partly = [samples for samples in waiting if not trained.isdisjoint(samples)]
         if len(partly) > 1 or not trained.issuperset(itertools.chain.from_iterable(partly)):
             self._have_several.add(name)
+        self._nums_evaluated[name].append(len(set(itertools.chain.from_iterable(waiting))))
         for samples in waiting:
             if len(evaluated) < MAX_KEPT:
                 evaluated.update(samples)
@@ -188,8 +203,28 @@ class EvaluationOverlap(TensorRule):
         """Return whether training data are evaluated on purpose, beside new samples."""
         num_trained, num_known = len(self._trained[name]), len(self._known[name])
         num_new = len(self._evaluated[name]) - num_known
-        is_whole_or_one_batch = num_known >= NEARLY_ALL * num_trained or name not in self._have_several
-        return num_new >= MIN_SAMPLES and is_whole_or_one_batch
+        is_whole = num_known >= NEARLY_ALL * num_trained
+        is_one_batch = name not in self._have_several and not self._are_folds(name)
+        return num_new >= MIN_SAMPLES and (is_whole or is_one_batch)
+
+    def _are_folds(self, name: str) -> bool:
+        """Return whether each evaluation is of other samples, and training has used nearly all of them by now."""
+        nums, evaluated = self._nums_evaluated[name], self._evaluated[name]
+        is_apart = len(nums) >= FOLDS and sum(nums) == len(evaluated)
+        return is_apart and len(evaluated - self._trained[name]) < MIN_SAMPLES
+
+    def _is_put_back(self, view: StepView) -> bool:
+        """Return whether the weights have changed since the last training step by more than an update."""
+        before = self._last_trained
+        if before is None:
+            return False
+        changes = [
+            float(np.linalg.norm(now - was) / np.linalg.norm(was))
+            for name in view.selected(WEIGHTS)
+            for now, was in [(view.value(name), before.value(name))]
+            if now is not None and was is not None and now.ndim > 1 and now.shape == was.shape and was.any()
+        ]
+        return bool(changes) and min(changes) > PUT_BACK
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (

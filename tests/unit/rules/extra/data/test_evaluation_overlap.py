@@ -105,6 +105,31 @@ def test_cross_validation_is_no_overlap(run_rule, second, fires):
 
 
 @pytest.mark.parametrize(
+    ("folds", "moved", "fires"),
+    [
+        ((0, 1, 2), 0.1, True),
+        ((0, 1, 2), 1.0, False),
+        ((0, 1), 0.1, False),
+        ((0, 0, 0), 0.1, False),
+        ((0, 1, 3), 0.1, False),
+    ],
+    ids=["one model", "its weights put back", "two rounds", "the same data", "data that are never trained on"],
+)
+def test_one_model_of_all_folds_knows_their_data(run_rule, folds, moved, fires):
+    """Each fold but the first is evaluated on what the model was trained on in the folds before."""
+    rng, steps = np.random.default_rng(0), {}
+    data, weight = rng.normal(size=(4, 40, 5)), rng.normal(size=(8, 8))
+    for round_, fold in enumerate([*folds, 4]):
+        weight = weight + (moved - 0.1) * rng.normal(size=(8, 8))
+        for batch in [part for other in range(3) if other != fold for part in np.split(data[other], 2)]:
+            weight = weight + 0.1 * rng.normal(size=(8, 8))
+            steps[TRAIN, len(steps)] = {"Net_input_0": batch, "Net.fc_weight": weight}
+        if round_ < len(folds):
+            steps[EVAL, round_] = {"Net_input_0": data[fold]}
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires
+
+
+@pytest.mark.parametrize(
     ("num_known", "num_new", "num_batches", "fires"),
     [
         (80, 40, 4, False),
