@@ -45,6 +45,8 @@ FEWEST_SUMMED: Final = 8
 FEWEST_PAIRS: Final = 8
 """Fewest pairs of predictions and targets for a residual variance."""
 FEWEST_TARGETS: Final = 8
+OF_FEW: Final = 8
+"""Number of times as many losses of few targets to average."""
 """Number of targets below which the loss of a batch is that of its hardest sample."""
 OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
 """Kinds of losses whose targets may be classes, including those that names do not identify."""

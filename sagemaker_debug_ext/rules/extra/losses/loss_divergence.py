@@ -10,7 +10,7 @@ from typing import Final
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
-from sagemaker_debug_ext.rules.inference.losses import is_of_few
+from sagemaker_debug_ext.rules.inference.losses import OF_FEW, is_of_few
 from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets, TargetOrder
 from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
@@ -37,8 +37,9 @@ class LossDivergence(TensorRule):
     parts of a total, such as ``kl_loss`` beside ``loss``. The rule fires if both the mean and the median of the latest
     `window` values are above `factor` times the starting value. The starting value is the mean of the first three
     values, but at most three times the very first, because the others may have diverged already. Of fewer than eight
-    targets, whose losses differ much by chance, it is the largest of the three. The loss must be saved from the first
-    step on. Where a script goes on to train another model, the next value is the first one.
+    targets, whose losses differ much by chance, it is the largest of the three, or the mean of eight times as many if
+    that is larger, and the latest are eight times as many, too. The loss must be saved from the first step on. Where a
+    script goes on to train another model, the next value is the first one.
 
     Numbers on which the script calls ``backward`` are compared with those that come with the same gradients. Of several
     losses without a total, such as those of a generator and a discriminator, none fires while another falls.
@@ -69,7 +70,7 @@ class LossDivergence(TensorRule):
 
     def configure(self) -> None:
         self.selection = loss_selection(self.parameters["tensor_regex"])
-        self._recent = RollingWindow(self.parameters["window"])
+        self._recent = RollingWindow(OF_FEW * self.parameters["window"])
         self._moving = MovingTargets()
         self._order = TargetOrder()
         self._course = LossCourse(self.selection, self.parameters["window"])
@@ -86,16 +87,19 @@ class LossDivergence(TensorRule):
         if loss is None or not math.isfinite(loss):
             return None
         key = key_of_loss(view, name)
-        beginning = self._first.setdefault(key, [])
-        if len(beginning) < NUM_FIRST:
-            beginning.append(loss)
-        else:
+        known = self._first.setdefault(key, [])
+        beginning = known[:NUM_FIRST]
+        if len(known) < OF_FEW * NUM_FIRST:
+            known.append(loss)
+        if len(beginning) == NUM_FIRST:
             self._recent.add(key, loss)
-        if not self._recent.is_full(key) or min(beginning) <= 0:
+        is_few = is_of_few(view, name)
+        num_recent = self.parameters["window"] * (OF_FEW if is_few else 1)
+        recent = self._recent.of(key)[-num_recent:]
+        if len(recent) < num_recent or min(beginning) <= 0:
             return None
         usual = min(statistics.fmean(beginning), MAX_LUCK * beginning[0])
-        first = max(beginning) if is_of_few(view, name) else usual
-        recent = self._recent.of(key)
+        first = max(*beginning, statistics.fmean(known)) if is_few else usual
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"

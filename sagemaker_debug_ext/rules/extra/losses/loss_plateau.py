@@ -9,7 +9,7 @@ from typing import Final
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.baselines.constant import GAIN, BaselineComparison
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
-from sagemaker_debug_ext.rules.inference.losses import INPUTS
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, OF_FEW, is_of_few
 from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
 from sagemaker_debug_ext.rules.inference.training import (
     DeferredMeasurements,
@@ -33,9 +33,10 @@ class LossPlateau(TensorRule):
 
     Checks the losses of TRAIN steps (or steps without a mode), but not the parts of a total, such as ``kl_loss`` beside
     ``loss``. The mean of the latest `window` values is compared with the mean of the first `window` saved values, so
-    save the loss from the first step on. The rule fires if the mean is not lower by `min_fall_percent` when the job has
-    ended, after at least `patience` values and twice `window`. While the job runs, it fires only after
-    `patience_running` values, because the loss of many sound models stands still before it begins to fall.
+    save the loss from the first step on. Of fewer than eight targets, whose losses differ much by chance, it is eight
+    times as many values. The rule fires if the mean is not lower by `min_fall_percent` when the job has ended, after at
+    least `patience` values and twice those of a mean. While the job runs, it fires only after `patience_running`
+    values, because the loss of many sound models stands still before it begins to fall.
 
     A loss that has fallen and then stands still does not fire: see Overtraining. If predictions and targets were saved,
     the rule fires only while the error of the predictions of the latest 20 steps is less than 4 % below that of the
@@ -76,7 +77,7 @@ class LossPlateau(TensorRule):
     def configure(self) -> None:
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._first: dict[str, list[float]] = {}
-        self._latest = RollingWindow(self.parameters["window"])
+        self._latest = RollingWindow(OF_FEW * self.parameters["window"])
         self._seen: dict[str, int] = collections.Counter()
         self._baseline = BaselineComparison(NUM_STEPS)
         self._step = -1
@@ -93,7 +94,7 @@ class LossPlateau(TensorRule):
         loss = loss_at(view, name) if is_training(view) and not is_part_of_total(view, name) else None
         if loss is None:
             return None
-        window: int = self.parameters["window"]
+        window = self.parameters["window"] * (OF_FEW if is_of_few(view, name) else 1)
         if view.step != self._step:
             self._step = view.step
             self._adversarial.observe(view)
@@ -101,22 +102,23 @@ class LossPlateau(TensorRule):
             self._baseline.observe(view)
             self._course.observe(view)
         self._seen[name] += 1
-        if self._seen[name] <= window:
+        if self._seen[name] <= OF_FEW * self.parameters["window"]:
             self._first.setdefault(name, []).append(loss)
         self._latest.add(name, loss)
-        if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
+        first, latest = self._first[name][:window], self._latest.of(name)[-window:]
+        if self._seen[name] < max(self.parameters["patience"], 2 * window) or len(latest) < window:
             return None
         if self._adversarial.has(name) or self._moving.are_there() or self._course.another_falls(name):
             return None
-        values = [*self._first[name], *self._latest.of(name)]
+        values = [*first, *latest]
         if min(values) < 0 < max(values):
             return None
-        first, latest = mean_loss(self._first[name]), mean_loss(self._latest.of(name))
-        fall = 100.0 * (first - latest) / abs(first) if first else 0.0
+        before, now = mean_loss(first), mean_loss(latest)
+        fall = 100.0 * (before - now) / abs(before) if before else 0.0
         limit: float = self.parameters["min_fall_percent"]
         stands = not fall >= limit and not self._has_skill(name)
         change = f"a {'fall' if fall >= 0 else 'rise'} of {abs(fall):.2g} %"
-        text = f"{first:.4g} to {latest:.4g}, {change}"
+        text = f"{before:.4g} to {now:.4g}, {change}"
         found = Measurement(fall, fires=stands, threshold=limit, severity=-fall, text=text)
         return self._pending.settle(view, name, found, is_late=self._seen[name] >= self.parameters["patience_running"])
 

@@ -104,6 +104,22 @@ def test_the_loss_of_a_few_samples_may_begin_small_by_chance(run_rule, num_targe
     assert bool(run_rule("LossDivergence", steps)) == fires
 
 
+@pytest.mark.parametrize(("num_targets", "num_large", "fires"), [(1, 15, False), (1, 40, True), (8, 5, True)])
+def test_a_few_hard_samples_are_no_divergence(run_rule, num_targets, num_large, fires):
+    """Of single samples, forty are averaged; a model that diverges answers all of them worse."""
+    tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
+    steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in [1.0] * 50 + [9.0] * num_large)
+    assert bool(run_rule("LossDivergence", steps)) == fires
+
+
+@pytest.mark.parametrize(("num_targets", "fires"), [(1, False), (8, True)])
+def test_a_few_easy_samples_are_no_beginning(run_rule, num_targets, fires):
+    """The first three of single samples may all be easy."""
+    tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
+    steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in [0.1] * 3 + [0.5] * 60)
+    assert bool(run_rule("LossDivergence", steps)) == fires
+
+
 def test_losses_of_models_in_turn_are_told_apart_by_their_gradients(run_rule):
     """Numbers on which a script calls ``backward`` all have the same name, as those of a generator."""
     first = [{"loss_output_0": 1.0, "gradient/D": np.ones(1)}] * 4
