@@ -31,7 +31,7 @@ from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import OTHER_SCALE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
-from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, VARIED, WAS_FLAT
+from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, OF_ONE, VARIED, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.loss_divergence import IN_ORDER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import (
     FAR_FROM_MEAN,
@@ -52,6 +52,7 @@ from sagemaker_debug_ext.rules.extra.losses.underfit import (
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     ALL_ZERO,
+    BOTH_ZERO,
     CUT_OFF,
     HAS_GRADIENT,
     NO_GRADIENT,
@@ -133,6 +134,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("TrainEvalMixup", "wrong mode"),
     Sign("MovingAverageLag", "wrong mode"),
     Sign("AxisMixup", "axes"),
+    Sign("ActivationCollapse", "axes", text=OF_ONE),
     Sign("Underfit", "axes", text=RESHAPED),
     Sign("LossInputMismatch", "regularisation", text=DROPPED_ANSWERS),
     Sign("LossInputMismatch", "loss or output"),
@@ -140,6 +142,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LossInputMismatch", "axes", text=OVER_SAMPLES),
     Sign("LossDirection", "loss or output"),
     Sign("FrozenParameters", "architecture", text=NOTHING_BEFORE),
+    Sign("FrozenParameters", "initialisation", text=BOTH_ZERO),
     Sign("FrozenParameters", "loss or output", text=ALL_ZERO),
     Sign("FrozenParameters", "loss or output", text=ZERO_LOSS),
     Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),

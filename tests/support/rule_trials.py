@@ -34,6 +34,15 @@ ATTENTION_MASKS: list[tuple[str, list[float], dict[str, str], bool]] = [
 ]
 """Name, value and parameters of masks and of tensors that resemble them, and whether they count as not finite."""
 
+GAPS_IN_TARGETS: list[tuple[dict[str, Any], bool]] = [
+    ({"L1Loss_input_1": [1.0, np.nan]}, False),
+    ({"L1Loss_input_1": [1.0, np.nan], "L1Loss_output_0": np.nan}, True),
+    ({"L1Loss_input_1": [1.0, np.nan], "gradient/fc.weight": [np.nan]}, True),
+    ({"L1Loss_input_0": [1.0, np.nan]}, True),
+    ({"Net_input_0": [1.0, np.nan]}, True),
+]
+"""Values of a step that are not finite, and whether they are more than gaps in targets that the loss leaves out."""
+
 Steps = Mapping[tuple[ModeKeys, int], Mapping[str, Any]]
 
 

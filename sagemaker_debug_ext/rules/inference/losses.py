@@ -9,8 +9,8 @@ from __future__ import annotations
 import collections
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import attrs
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.inference.activations import sums_to_one
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, best_ids, joined_ids
-from sagemaker_debug_ext.rules.inference.training import loss_at, loss_values
+from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_at, loss_values
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -50,6 +50,22 @@ OF_FEW: Final = 8
 """Number of targets below which the loss of a batch is that of its hardest sample."""
 OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
 """Kinds of losses whose targets may be classes, including those that names do not identify."""
+
+
+class _LinearFit(NamedTuple):
+    """A linear fit of targets to scores.
+
+    Args:
+        whole: Sum of the squares of the targets, less their means.
+        explained: Its part that the fit explains.
+        slope: How the targets change with the scores.
+        num_fitted: Number of numbers that are fitted.
+    """
+
+    whole: float
+    explained: float
+    slope: float
+    num_fitted: int
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -148,6 +164,23 @@ class LossObservation:
         Logits count as the probabilities that they stand for. Of several targets for each sample, each has an offset of
         its own.
         """
+        if self._linear_fit is None:
+            return None
+        whole, explained, _, num_fitted = self._linear_fit
+        return (whole - explained) / max(self.targets.size - num_fitted, 1)
+
+    @functools.cached_property
+    def share_explained(self) -> float | None:
+        """Share of the squares of the targets that a linear fit to the scores explains; None for too few values.
+
+        0 if the targets are smaller where the scores are larger. Otherwise as for `residual_variance`.
+        """
+        if self._linear_fit is None or not self._linear_fit.whole > 0:
+            return None
+        return self._linear_fit.explained / self._linear_fit.whole if self._linear_fit.slope > 0 else 0.0
+
+    @functools.cached_property
+    def _linear_fit(self) -> _LinearFit | None:
         if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS or len(self.targets) < 2:
             return None
         scores, targets = columns_of(to_float64(self.scores)), columns_of(to_float64(self.targets))
@@ -157,8 +190,8 @@ class LossObservation:
         num_fitted = targets[0].size + 1
         scores, targets = scores.reshape(-1), targets.reshape(-1)
         spread = scores @ scores
-        explained = (scores @ targets) ** 2 / spread if spread > 0 else 0.0
-        return float((targets @ targets - explained) / max(targets.size - num_fitted, 1))
+        slope = float(scores @ targets / spread) if spread > 0 else 0.0
+        return _LinearFit(float(targets @ targets), float(slope**2 * spread), slope, num_fitted)
 
     @functools.cached_property
     def is_sum(self) -> bool:
@@ -266,6 +299,13 @@ def comparable_losses(view: StepView, selection: Selection) -> dict[str, float]:
 def is_of_few(view: StepView, name: str) -> bool:
     """Return whether a loss is known to be of so few targets that it says more about them than about the model."""
     return any(loss.name == name and loss.targets.size < FEWEST_TARGETS for loss in observed_losses(view))
+
+
+def are_gaps(view: StepView, names: Iterable[str]) -> bool:
+    """Return whether tensors are targets of losses that are finite: they leave out what is not finite in these."""
+    targets = {known.targets for known in naming_scheme_of(view.trial).answers(view.tensor_names)}
+    losses = loss_values(view, LOSSES).values()
+    return targets.issuperset(names) and bool(losses) and all(map(math.isfinite, losses))
 
 
 def observed_losses(view: StepView, *, keeps_shares: bool = False) -> tuple[LossObservation, ...]:

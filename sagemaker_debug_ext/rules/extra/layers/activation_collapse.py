@@ -41,6 +41,7 @@ ROUNDING: Final = 1e-6
 """Variation of values that are equal up to the order of summation."""
 IS_FLAT: Final = "has no weights and maps different inputs to the same output"
 WAS_FLAT: Final = f"{IS_FLAT}, {SINCE_FIRST}"
+OF_ONE: Final = f"has no weights and gives 1 everywhere, {SINCE_FIRST}, as a softmax over an axis with a single entry"
 CUT: Final = f"gets the same input for every sample, {SINCE_FIRST}, although the samples differ"
 """Message parts on the place where outputs became equal, if it is known."""
 VARIED: Final = "it varied at earlier steps"
@@ -90,9 +91,10 @@ class ActivationCollapse(TensorRule):
     recurrent layer or learnt queries.
 
     If inputs of layers were saved too, the message names the place where the collapse begins. It may be a layer without
-    weights whose input differs between samples, such as an activation with all units in their flat range. Or it may lie
-    between layers: the input of one is exactly the same for each sample, but is the output of no layer, as with a mean
-    over the batch or attention over padding. Layers whose inputs differ are named before those that follow them.
+    weights whose input differs between samples, such as an activation with all units in their flat range, or a softmax
+    over an axis with a single entry, whose values are all 1. Or it may lie between layers: the input of one is exactly
+    the same for each sample, but is the output of no layer, as with a mean over the batch or attention over padding.
+    Layers whose inputs differ are named before those that follow them.
 
     Some models overcome a collapse, as of small first weights. With `patience_running`, an issue is held: it is taken
     back if all outputs vary again and a loss has fallen to half of its level since.
@@ -203,7 +205,7 @@ class ActivationCollapse(TensorRule):
             flat = sorted(name for name in others if self._is_silent(view, name))
             since_first = flat if all(reading.text for reading in collapsed.values()) else []
         if since_first:
-            return f"; {since_first[0]!r} {WAS_FLAT}"
+            return f"; {since_first[0]!r} {OF_ONE if self._is_one(view, since_first[0]) else WAS_FLAT}"
         if flat:
             return f"; {flat[0]!r} {IS_FLAT}"
         cut = self._cut(view, collapsed) if all(reading.text for reading in collapsed.values()) else None
@@ -232,6 +234,14 @@ class ActivationCollapse(TensorRule):
         if view.of_names(_has_parts, name) or parameters_beside(view, name):
             return False
         return self._varies(view, given)
+
+    @staticmethod
+    def _is_one(view: StepView, name: str) -> bool:
+        """Return whether all values of an output within the model are 1, and there is an axis with a single entry."""
+        value = view.value(name)
+        if value is None or name in view.selected(MODEL_OUTPUTS):
+            return False
+        return 1 in value.shape[1:] and bool(np.all(np.abs(to_float64(value) - 1) < ROUNDING))
 
     def _varies(self, view: StepView, name: str) -> bool:
         measured = view.statistic(name, variation) if name in view.tensor_names else None

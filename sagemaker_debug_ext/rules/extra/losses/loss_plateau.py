@@ -42,7 +42,8 @@ class LossPlateau(TensorRule):
     the rule fires only while the error of the predictions of the latest 20 steps is less than 4 % below that of the
     best constant prediction. Noise in the targets, or a start from a trained model, may keep the loss near its first
     value even though the model predicts well.
-    A loss of both signs, like that of a policy gradient, is not evaluated, because it has no value to fall to.
+    A loss of both signs, like that of a policy gradient, is not evaluated, because it has no value to fall to. Neither
+    is a negative one whose predictions and targets are not known.
     Adversarial losses, where one side wins what the other loses, are not evaluated if their saved targets reveal them.
     Losses beside targets that grow or shrink while the model is trained, like the returns of an agent that learns to
     act, are not evaluated either. Of several losses without a total, none is evaluated while another has fallen. Where
@@ -111,7 +112,7 @@ class LossPlateau(TensorRule):
         if self._adversarial.has(name) or self._moving.are_there() or self._course.another_falls(name):
             return None
         values = [*first, *latest]
-        if min(values) < 0 < max(values):
+        if min(values) < 0 and (max(values) > 0 or self._baseline.gain(name) is None):
             return None
         before, now = mean_loss(first), mean_loss(latest)
         fall = 100.0 * (before - now) / abs(before) if before else 0.0

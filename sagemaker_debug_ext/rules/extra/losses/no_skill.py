@@ -57,6 +57,8 @@ MUCH: Final = 0.3
 """Share of the variance of targets that squares and products of the inputs explain."""
 MORE: Final = 3.0
 """Ratio to the share that the inputs as such explain."""
+KNOWS: Final = 0.3
+"""Share of the variance of targets of 0 and 1 that predictions explain which know something, whatever their level."""
 TINY: Final = 1e-12
 FALLEN: Final = 0.9
 """Ratio of an error to that at half of the steps below which training still goes on."""
@@ -228,11 +230,12 @@ class NoSkill(BuiltinRule):
     if these have fewer than 200 targets.
 
     Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
-    predictions of the latest EVAL steps are better than the constant. If the targets are the inputs of the model, as of
-    an autoencoder, the message says so. It also says so if most of the error would be gone with a constant added, if
-    the only layer is linear, and squares and products of up to eight inputs explain much of the targets, three times
-    as much as the inputs as such, and if an update of a model with attention changed the median weight by more than 4 %
-    of its norm, and its numbers by 0.003.
+    predictions of the latest EVAL steps are better than the constant. Neither does it while a linear function of the
+    predictions explains 30 % of the variance of targets of 0 and 1, such as pixels of an object, whose level is then
+    yet to be learnt. If the targets are the inputs of the model, as of an autoencoder, the message says so. It also
+    says so if most of the error would be gone with a constant added, if the only layer is linear, and squares and
+    products of up to eight inputs explain much of the targets, three times as much as the inputs as such, and if an
+    update of a model with attention changed the median weight by more than 4 % of its norm, and its numbers by 0.003.
 
     At the end of the job, the rule also fires if what the model knows of its training data holds for no others: none of
     five passes of evaluation or more, each before further training, was better than the constant by `min_gain_percent`,
@@ -328,7 +331,8 @@ class NoSkill(BuiltinRule):
         lost = self._on_new_data.lost(name) if gain >= limit else None
         if lost is not None:
             return self._pending.settle(view, name, Measurement(lost, fires=True, text=FROM_NEW_DATA), is_late=False)
-        fires = gain < limit and not self._on_new_data.has_learnt(name, limit)
+        knows = self._baseline.share_explained(name) >= KNOWS or self._on_new_data.has_learnt(name, limit)
+        fires = gain < limit and not knows
         has_time = self._baseline.num_seen(name) >= self.parameters["patience_running"]
         is_late = has_time and self._best_gain[name] < limit and not _is_falling(self._gains[name])
         return self._pending.settle(view, name, Measurement(gain, fires=fires, text=FROM_INPUTS), is_late=is_late)

@@ -42,6 +42,7 @@ NOT_COMPILED: Final = "it was set to train after the model was compiled, which t
 CUT_OFF: Final = "an optimizer is to train it, but no gradient ever reaches it, although others have one"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
+BOTH_ZERO: Final = "it is all 0, and so is another weight, as where one multiplies what the other gives"
 ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
 ZERO_LOSS: Final = "no parameter has a gradient other than 0, and the loss has been 0 since the first step"
 SECOND: Final = re.compile(r"_[0-9]+_")
@@ -149,8 +150,9 @@ class FrozenParameters(TensorRule):
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
     - The parameter has a gradient, so the optimizer does not have it, or the learning rate is 0.
-    - The gradient is 0. If all gradients are 0, and the loss is not, or has been since the first step, the loss does
-      not depend on the model at all.
+    - The gradient is 0. If the parameter is a weight that is all 0, and so is another one with an axis of the same
+      length, one may multiply what the other gives, so that neither gets a gradient. If all gradients are 0, and the
+      loss is not, or has been since the first step, the loss does not depend on the model at all.
     - No gradient reaches the parameter.
     - A layer of Keras was set to train after the model was compiled, which was not compiled again: Keras goes on with
       the step that it has made for those that were set to train then.
@@ -293,17 +295,30 @@ class FrozenParameters(TensorRule):
     def _reason(self, view: StepView, name: str) -> str:
         gradient = gradient_in(view, name)
         if gradient is not None:
-            if view.statistic(gradient, any_non_zero):
-                return HAS_GRADIENT
-            if view.once(_are_gradients_zero):
-                if any(loss_values(view, LOSSES).values()):
-                    return ALL_ZERO
-                if not self._have_moved:
-                    return ZERO_LOSS
-            return NOTHING_BEFORE if RECURRENT.search(name) else ZERO_GRADIENT
+            return HAS_GRADIENT if view.statistic(gradient, any_non_zero) else self._reason_of_zero(view, name)
         if naming_scheme_of(view.trial).path_of(name) in view.program.not_compiled:
             return NOT_COMPILED
         return NO_GRADIENT if view.once(_has_gradients) else "gradients were not saved"
+
+    def _reason_of_zero(self, view: StepView, name: str) -> str:
+        """Return why the gradient of a parameter is 0."""
+        if self._is_zero_beside_another(view, name):
+            return BOTH_ZERO
+        if view.once(_are_gradients_zero):
+            if any(loss_values(view, LOSSES).values()):
+                return ALL_ZERO
+            if not self._have_moved:
+                return ZERO_LOSS
+        return NOTHING_BEFORE if RECURRENT.search(name) else ZERO_GRADIENT
+
+    def _is_zero_beside_another(self, view: StepView, name: str) -> bool:
+        """Return whether a weight is all 0, and another one that its product with it is defined for, as well."""
+        weight = view.value(name)
+        if weight is None or weight.ndim < 2 or weight.any():
+            return False
+        names = (other for other in (*view.selected(self.selection), *self._other_parameters(view)) if other != name)
+        others = (value for other in names if (value := view.value(other)) is not None and value.ndim > 1)
+        return any(not set(weight.shape).isdisjoint(other.shape) and not other.any() for other in others)
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue, unless the unchanged parameters are a tiny part of the model or frozen on purpose."""

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule
+from sagemaker_debug_ext.rules.inference.losses import are_gaps
 from sagemaker_debug_ext.rules.inference.statistics import find_counter
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.bounds import all_finite
@@ -37,7 +38,8 @@ class NonFiniteOrigin(TensorRule):
         collection_names: Collections whose tensors are checked, as a list or separated by commas.
         tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
             tensors that match either are checked. If neither is given, all tensors are checked except ``trees/…``,
-            tables of boosted trees in which NaN marks an empty cell.
+            tables of boosted trees in which NaN marks an empty cell. Targets do not count then if no other tensor has
+            such values and the losses of the step are finite, because they leave these out.
 
     Source:
         Localising the first faulty layer by following values through the forward and the backward pass: Wardat, Le and
@@ -72,7 +74,8 @@ class NonFiniteOrigin(TensorRule):
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue that names the first tensor that is not finite."""
-        if not any(measurement.fires for measurement in measurements.values()):
+        fired = [name for name, measurement in measurements.items() if measurement.fires]
+        if not fired or (self.ignores_masks and are_gaps(view, fired)):
             return []
         computed_late = naming_scheme_of(view.trial).computed_late
         ordered = sorted(measurements, key=lambda name: (computed_late(name), _place(view, name), name))

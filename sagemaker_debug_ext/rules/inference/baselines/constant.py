@@ -95,7 +95,8 @@ class BaselineComparison:
             if error is None:
                 continue
             targets = columns_of(loss.targets) if loss.num_classes is None else loss.classes
-            self._keep(loss.name, _Answered(error, targets, of_classes, loss.constant_part, _places_of(loss)))
+            known = loss.share_explained if loss.is_binary else None
+            self._keep(loss.name, _Answered(error, targets, of_classes, loss.constant_part, _places_of(loss), known))
             self._seen[loss.name] += 1
             names.append(loss.name)
         return names
@@ -156,6 +157,11 @@ class BaselineComparison:
         """Return the mean of `LossObservation.constant_part`; 0 if nothing was compared."""
         return statistics.fmean([observation.constant_part for observation in self._answered.get(name, ())] or [0.0])
 
+    def share_explained(self, name: str) -> float:
+        """Return the mean of `LossObservation.share_explained` of binary predictions; 0 if it is unknown."""
+        shares = [observation.share_explained for observation in self._answered.get(name, ())]
+        return statistics.fmean([share for share in shares if share is not None] or [0.0])
+
 
 class _Answered(NamedTuple):
     loss: float
@@ -163,6 +169,7 @@ class _Answered(NamedTuple):
     of_classes: bool
     constant_part: float
     num_places: int
+    share_explained: float | None
 
 
 def _places_of(loss: LossObservation) -> int:

@@ -8,10 +8,12 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.losses import are_gaps
 from sagemaker_debug_ext.rules.inference.statistics import (
     count_nan,
     find_counter,
 )
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.bounds import all_finite
 from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where
 from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Selection, TensorRequirement
@@ -51,7 +53,8 @@ class ExplodingTensor(TensorRule):
     In the tables of boosted trees, a leaf has NaN in place of the split. These gaps are expected, so ``trees/Split``,
     ``trees/Yes``, ``trees/No``, ``trees/Missing`` and ``trees/Category`` are checked only if a collection or a pattern
     selects them. The other columns, such as ``trees/Gain``, are always checked. A layer input whose elements are all 0
-    or minus infinity is an attention mask, and is skipped in the same way.
+    or minus infinity is an attention mask, and is skipped in the same way. So are targets if no other tensor has values
+    that are not finite, and the losses of the step are finite, because they leave these out.
 
     Parameters:
         collection_names: Collections whose tensors are checked, as a list or separated by commas.
@@ -94,6 +97,13 @@ class ExplodingTensor(TensorRule):
         if not reductions:
             return None
         return Measurement(None, fires=reductions_explode(reductions, only_nan), threshold=0, text="saved reductions")
+
+    def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
+        """Return the issue, unless all such values are gaps in targets that a loss leaves out."""
+        fired = [name for name, measurement in measurements.items() if measurement.fires]
+        if fired and self.ignores_masks and are_gaps(view, fired):
+            return []
+        return super().issues_of(view, measurements)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         kind = "NaN" if self.parameters["only_nan"] else "NaN or infinite"

@@ -73,6 +73,14 @@ def test_residual_variance_does_not_depend_on_place_and_scale():
     assert LossObservation("loss", 1.0, np.ones(7), np.ones(7)).residual_variance is None
 
 
+@pytest.mark.parametrize(("slope", "share"), [(0.01, 1.0), (-1.0, 0.0), (0.0, 0.0)])
+def test_share_explained_is_that_of_a_fit_that_rises(slope, share):
+    """Whatever the level of the scores; scores that fall where targets rise explain nothing."""
+    targets = np.random.default_rng(0).integers(0, 2, 40)
+    assert LossObservation("loss", 1.0, 0.1 + slope * targets, targets).share_explained == pytest.approx(share)
+    assert LossObservation("loss", 1.0, np.ones(40), np.ones(40)).share_explained is None
+
+
 @given(hnp.arrays(np.int64, st.integers(1, 50), elements=st.integers(0, 5)))
 def test_no_constant_prediction_beats_the_entropy_of_the_labels(labels):
     """No constant prediction has a cross entropy below the entropy of the labels."""

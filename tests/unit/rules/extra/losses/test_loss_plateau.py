@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import EVAL, fired_at, steps_of, steps_with
+from support.rule_trials import EVAL, fired_at, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("last", "fires"), [(0.96, True), (0.94, False), (2.0, True)])
@@ -55,6 +55,16 @@ def test_a_loss_of_both_signs_gives_no_verdict(run_rule):
     losses = np.tile([-1.0, 1.5], 30)
     assert run_rule("LossPlateau", steps_with("loss", losses)) == []
     assert run_rule("LossPlateau", steps_with("loss", losses + 2))
+
+
+@pytest.mark.parametrize(("name", "fires"), [("loss", False), ("MSELoss", True)])
+def test_a_negative_loss_is_known_from_what_it_is_of(run_rule, name, fires):
+    """The gain of a policy, with its sign turned, has no value to fall to; a wrong sign is seen beside targets."""
+    rng = np.random.default_rng(0)
+    steps = [loss_tensors(rng.normal(size=(32, 1)), rng.normal(size=(32, 1)), -2.0, name) for _ in range(60)]
+    if name == "loss":
+        steps = [{"loss": -2.0} for _ in steps]
+    assert bool(run_rule("LossPlateau", steps_of(steps), tensor_regex="^loss$|Loss_output_")) == fires
 
 
 def test_a_loss_that_changes_its_sign_later_gives_no_verdict(run_rule):

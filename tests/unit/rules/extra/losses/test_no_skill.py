@@ -45,6 +45,18 @@ def test_a_model_must_beat_a_constant_of_each_target(run_rule, kind, confidence,
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(("gap", "fires"), [(0.2, True), (2.0, False), (-2.0, True)])
+def test_a_model_that_tells_rare_pixels_apart_has_skill_although_its_level_is_wrong(run_rule, gap, fires):
+    """Logits of three pixels of a hundred that are larger than those of others, which are not small enough yet."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        targets = (rng.random((16, 100)) < 0.03).astype(float)
+        scores = -1.5 + 2 * gap * targets + 0.5 * rng.normal(size=targets.shape)
+        loss = np.mean(np.logaddexp(0, scores) - scores * targets)
+        steps.append(loss_tensors(scores, targets, loss, "BCEWithLogitsLoss"))
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
 @pytest.mark.parametrize(
     ("confidence", "text"), [(0.02, "% below that of the best constant"), (-1.0, "% above that of the best constant")]
 )

@@ -158,6 +158,24 @@ def test_an_offset_without_effect_on_the_loss_is_tolerated(run_rule, slope_of_we
     assert bool(run_rule("FrozenParameters", steps)) == fires
 
 
+@pytest.mark.parametrize(
+    ("other", "shape", "cause"),
+    [
+        (0.0, (2, 5), "initialisation"),
+        (1.0, (2, 5), "loss or output"),
+        (0.0, (4, 5), "loss or output"),
+        (0.0, (2,), "loss or output"),
+    ],
+    ids=["both are 0", "one is 0", "no product", "a bias"],
+)
+def test_weights_that_are_multiplied_are_not_both_zero_at_first(run_rule, other, shape, cause):
+    """Neither has a gradient then, as of an adapter of low rank; that of other weights is 0 because of the loss."""
+    values = {"lora_A": np.zeros((3, 2)), "lora_B": np.full(shape, other)}
+    gradients = {f"gradient/{name}": np.zeros_like(value) for name, value in values.items()}
+    issues = run_rule("FrozenParameters", steps_of([{**values, **gradients, "loss": 1.0}] * 8))
+    assert first_cause(issues) == cause
+
+
 @pytest.mark.parametrize("has_learnt", [False, True])
 @pytest.mark.parametrize("loss", [1.0, 0.0])
 def test_gradients_that_are_all_zero_come_from_the_loss(run_rule, loss, has_learnt):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.rule_trials import ATTENTION_MASKS, TRAIN, fired_at, steps_with
+from support.rule_trials import ATTENTION_MASKS, GAPS_IN_TARGETS, TRAIN, fired_at, loss_tensors, steps_of, steps_with
 
 
 def test_the_first_tensor_in_the_order_of_saving_is_named(run_rule):
@@ -41,3 +41,12 @@ def test_masks_fire_only_if_they_are_selected(run_rule, name, value, parameters,
     """An input of 0 and minus infinity is an attention mask and is ignored unless it is selected."""
     steps = {(TRAIN, 0): {name: np.array(value, np.float32), "loss": np.array([1.0])}}
     assert fired_at(run_rule("NonFiniteOrigin", steps, **parameters)) == ([0] if fires else [])
+
+
+@pytest.mark.parametrize(("values", "fires"), GAPS_IN_TARGETS)
+def test_gaps_in_targets_fire_only_if_the_loss_does_not_leave_them_out(run_rule, values, fires):
+    """A loss that is finite takes no notice of targets that are not; what is selected counts in any case."""
+    tensors = {**loss_tensors(np.ones(2), np.ones(2), name="L1Loss"), "gradient/fc.weight": np.ones(1)}
+    tensors |= {name: np.array(value) for name, value in values.items()}
+    assert bool(run_rule("NonFiniteOrigin", steps_of([tensors]))) == fires
+    assert run_rule("NonFiniteOrigin", steps_of([tensors]), tensor_regex=".*")

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.sagemaker.tensors.exploding_tensor import reducti
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
-from support.rule_trials import ATTENTION_MASKS, EVAL, TRAIN
+from support.rule_trials import ATTENTION_MASKS, EVAL, GAPS_IN_TARGETS, TRAIN, loss_tensors, steps_of
 
 NAN, INF = np.nan, np.inf
 
@@ -142,3 +142,12 @@ def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
     job.write(TRAIN, 0, {"x": np.array([NAN])}, global_step=0, worker="worker_1")
     job.end()
     assert run_rule("ExplodingTensor", create_trial(str(tmp_path))) == []
+
+
+@pytest.mark.parametrize(("values", "fires"), GAPS_IN_TARGETS)
+def test_gaps_in_targets_fire_only_if_the_loss_does_not_leave_them_out(run_rule, values, fires):
+    """A loss that is finite takes no notice of targets that are not; what is selected counts in any case."""
+    tensors = {**loss_tensors(np.ones(2), np.ones(2), name="L1Loss"), "gradient/fc.weight": np.ones(1)}
+    tensors |= {name: np.array(value) for name, value in values.items()}
+    assert bool(run_rule("ExplodingTensor", steps_of([tensors]))) == fires
+    assert run_rule("ExplodingTensor", steps_of([tensors]), tensor_regex=".*")
