@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.extra.data._frozen_norms import NARROW, WIDE, spread_of_frozen
 from sagemaker_debug_ext.rules.inference.activations import is_normalised_next, reaches_layer_unchanged
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, DeferredMeasurements, StreakCounter, loss_values
@@ -46,6 +47,8 @@ PICTURES: Final = 4
 """Number of axes of a batch of pictures, whose channels come before or after the two of a picture."""
 CUT: Final = "an embedding takes indices, and cuts numbers such as"
 """Beginning of the message part on fractions that an embedding gets."""
+OF_OTHERS: Final = "a frozen batch normalisation gets values whose spread is"
+"""Beginning of the message part on data that a pretrained model does not know."""
 OF_TARGETS: Final = "these targets"
 """Message part on targets, in place of inputs."""
 STANDS_FOR_MISSING: Final = "seems to mark missing targets, because all others are scaled"
@@ -177,9 +180,13 @@ class InputScale(TensorRule):
     Embeddings of Keras take numbers of any type. The rule fires if one gets fractions, which it cuts to indices, so
     that most scaled inputs become index 0. The program record tells which layers are embeddings.
 
+    A model that was trained before expects inputs that are prepared as those of its training. Its frozen batch
+    normalisations divide by the deviations of these, so that their outputs, without offset and scale, are spread by 1.
+    The rule fires if they are spread by less than a quarter or more than four times as much, in the median channel.
+
     Parameters:
-        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
-            given: those of the whole model, as the framework names them.
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas; then frozen
+            layers are not checked. When not given: those of the whole model, as the framework names them.
         targets_regex: The same for targets. When not given: those of losses of differences.
         max_scale: Largest root mean square; 20 when not given.
         min_scale: Smallest magnitude of the largest input; 0.004 when not given, which images of 0 to 255 do not reach
@@ -204,10 +211,12 @@ class InputScale(TensorRule):
     def configure(self) -> None:
         self._targets = chosen_or(self.parameters["targets_regex"], Role.REGRESSION_TARGET)
         inputs = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
+        self._norms = Selection(roles=() if self.parameters["tensor_regex"] else (Role.NORM_OUTPUT,))
         if not self.parameters["tensor_regex"]:
             inputs = inputs.united_with(SCALED_BY_MODEL)
         self._of_embeddings = embedding_inputs(self.base_trial.program or NO_PROGRAM)
-        self.selection = inputs.united_with(self._targets).united_with(self._of_embeddings)
+        of_layers = self._of_embeddings.united_with(self._norms)
+        self.selection = inputs.united_with(self._targets).united_with(of_layers)
         self._streaks = StreakCounter()
         self._pending = DeferredMeasurements()
         self._placeholders: dict[str, float | None] = {}
@@ -218,6 +227,8 @@ class InputScale(TensorRule):
             return None
         if name in view.selected(self._of_embeddings):
             return self._measure_indices(view, name)
+        if name in view.selected(self._norms):
+            return self._measure_spread(view, name)
         is_target = name in view.selected(self._targets)
         scale = view.statistic(name, scale_of_targets if is_target else largest_scale)
         if scale is None:
@@ -270,6 +281,16 @@ class InputScale(TensorRule):
         text = "" if fraction is None else f"{CUT} {fraction:.4g} to {int(fraction)}"
         return Measurement(length, fires=length >= patience, threshold=patience, severity=math.inf, text=text)
 
+    def _measure_spread(self, view: StepView, name: str) -> Measurement | None:
+        """Return how widely what a frozen batch normalisation gets is spread."""
+        spread, patience = spread_of_frozen(view, name), int(self.parameters["patience"])
+        if spread is None:
+            return None
+        length = self._streaks.observe(name, not NARROW <= spread <= WIDE)
+        limit = NARROW if spread < NARROW else WIDE
+        text = f"{OF_OTHERS} {spread:.2g} of that of what it was trained on"
+        return Measurement(spread, fires=length >= patience, threshold=limit, severity=math.inf, text=text)
+
     def _missing(self, view: StepView, name: str, length: int) -> str:
         """Return the message part on a single number that puts targets beyond the limit for `length` steps, or ""."""
         value = view.value(name)
@@ -282,4 +303,6 @@ class InputScale(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         if first.text.startswith(CUT):
             return f"Inputs are no indices in {describe_tensors(names)}: {first.text}."
+        if first.text.startswith(OF_OTHERS):
+            return f"Inputs are not prepared as a frozen layer expects in {describe_tensors(names)}: {first.text}."
         return f"Inputs are not scaled in {describe_tensors(names)}: {first.text}."

@@ -299,3 +299,44 @@ def test_large_targets_are_nothing_new_where_the_loss_is_not_finite(run_rule):
     losses = [9.0] * 2 + [np.nan] * 30
     steps = steps_of(loss_tensors(np.zeros((8, 1)), targets, loss, name="MSELoss") for loss in losses)
     assert run_rule("InputScale", steps) == []
+
+
+def steps_of_norm(framework, spread, *, scale=(0.5, 1.0, 2.0), is_trained=False):
+    """Return steps of a batch normalisation of three channels that gets data of a spread other than its own."""
+    normalised = RNG.normal(1.0, spread, size=(16, 5, 3))
+    output, scale, offset = normalised * scale - 3, np.array(scale), np.full(3, -3.0)
+    if framework == "Keras":
+        layer = {"bn/weights/bn/gamma:0": scale, "bn/weights/bn/beta:0": offset, "bn/outputs": output}
+        gradients = {"gradients/head/kernelGrad": np.ones(3), "gradients/bn/gammaGrad": np.ones(3)}
+    else:
+        layer = {"Net_bn.weight": scale, "Net_bn.bias": offset, "bn_output_0": np.moveaxis(output, -1, 1)}
+        gradients = {"gradient/Net_head.weight": np.ones(3), "gradient/Net_bn.weight": np.ones(3)}
+    given = list(gradients.items())[: 2 if is_trained else 1]
+    return steps_of([{**layer, **dict(given)}] * 4)
+
+
+@pytest.mark.parametrize("framework", ["Keras", "PyTorch"])
+@pytest.mark.parametrize(
+    ("spread", "options", "fires"),
+    [
+        (0.2, {}, True),
+        (5.0, {}, True),
+        (0.3, {}, False),
+        (3.5, {}, False),
+        (0.2, {"is_trained": True}, False),
+        (0.2, {"scale": (1.0, 1.0, 1.0)}, False),
+    ],
+    ids=["narrow", "wide", "less narrow", "less wide", "trained", "new"],
+)
+def test_a_frozen_layer_knows_how_its_inputs_were_spread(make_trial, run_rule, framework, spread, options, fires):
+    """A pretrained model gets inputs of another scale, and its batch normalisation hardly spreads what it makes."""
+    collections = {**KERAS_COLLECTIONS, "gradients": ["^gradients/"]} if framework == "Keras" else None
+    issues = run_rule("InputScale", make_trial(steps_of_norm(framework, spread, **options), collections=collections))
+    assert first_cause(issues) == ("inputs" if fires else None)
+    assert all("a frozen layer expects" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize("selected", ["Net_input", "bn_output"])
+def test_a_frozen_layer_is_no_input_that_is_selected(run_rule, selected):
+    """With patterns of one's own, only what they name is checked, and as inputs are."""
+    assert run_rule("InputScale", steps_of_norm("PyTorch", 0.2), tensor_regex=selected) == []
