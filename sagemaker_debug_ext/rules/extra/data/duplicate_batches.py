@@ -184,7 +184,8 @@ class DuplicateBatches(TensorRule):
             return Measurement(100.0 * len(set(seen)) / window, fires=True, threshold=limit, text=text)
         share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
         text = f"only {share:.3g} % of the {kind} of the first are different (more than {limit:g} % expected)"
-        if len(set(seen)) == 1 and view.statistic(name, is_of_one_sample):
+        is_always_one = len(self._of_training[name]) <= 1
+        if len(set(seen)) == 1 and is_always_one and view.statistic(name, is_of_one_sample):
             text = "in the first, all samples are equal"
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 

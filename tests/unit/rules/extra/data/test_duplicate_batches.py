@@ -11,7 +11,7 @@ from sagemaker_debug_ext.store.format.keys import program_key
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
-from support.rule_trials import EVAL, TRAIN, MemoryJob, steps_of, steps_with
+from support.rule_trials import EVAL, TRAIN, MemoryJob, first_cause, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 
@@ -34,10 +34,13 @@ def test_batches_of_one_sample_fire(run_rule):
     assert "samples in a batch" in issue.message
 
 
-def test_message_when_all_samples_are_equal_then_says_so(run_rule):
-    """The message says that all samples are equal, which the order of the data does not explain."""
-    (issue,) = run_rule("DuplicateBatches", steps_with("Net_input_0", [np.ones((8, 6))] * 10))
-    assert "all samples are equal" in issue.message
+@pytest.mark.parametrize(("num_before", "cause"), [(0, "inputs"), (5, "sampling")])
+def test_message_when_all_samples_have_ever_been_equal_then_says_so(run_rule, num_before, cause):
+    """The order of the data does not explain it, unless samples have become fewer, as by a shuffle that overwrites."""
+    before = [np.random.default_rng(step).normal(size=(8, 6)) for step in range(num_before)]
+    issues = run_rule("DuplicateBatches", steps_with("Net_input_0", [*before, *[np.ones((8, 6))] * 12]))
+    assert ("all samples are equal" in issues[-1].message) == (num_before == 0)
+    assert first_cause(issues) == cause
 
 
 @pytest.mark.parametrize("same", [True, False])
