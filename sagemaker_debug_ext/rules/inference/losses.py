@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import attrs
@@ -45,8 +45,6 @@ FEWEST_SUMMED: Final = 8
 FEWEST_PAIRS: Final = 8
 """Fewest pairs of predictions and targets for a residual variance."""
 FEWEST_TARGETS: Final = 8
-OF_FEW: Final = 8
-"""Number of times as many losses of few targets to average."""
 """Number of targets below which the loss of a batch is that of its hardest sample."""
 OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
 """Kinds of losses whose targets may be classes, including those that names do not identify."""
@@ -301,11 +299,14 @@ def is_of_few(view: StepView, name: str) -> bool:
     return any(loss.name == name and loss.targets.size < FEWEST_TARGETS for loss in observed_losses(view))
 
 
-def are_gaps(view: StepView, names: Iterable[str]) -> bool:
-    """Return whether tensors are targets of losses that are finite: they leave out what is not finite in these."""
+def are_gaps(view: StepView, names: Sequence[str]) -> bool:
+    """Return whether tensors are targets that are NaN in places, which the losses leave out: these are finite."""
     targets = {known.targets for known in naming_scheme_of(view.trial).answers(view.tensor_names)}
     losses = loss_values(view, LOSSES).values()
-    return targets.issuperset(names) and bool(losses) and all(map(math.isfinite, losses))
+    if not (losses and all(map(math.isfinite, losses)) and targets.issuperset(names)):
+        return False
+    values = [view.value(name) for name in names]
+    return all(value is not None and np.isfinite(value).any() and not np.isinf(value).any() for value in values)
 
 
 def observed_losses(view: StepView, *, keeps_shares: bool = False) -> tuple[LossObservation, ...]:

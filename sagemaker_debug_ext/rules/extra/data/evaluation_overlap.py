@@ -13,7 +13,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.losses import observed_losses
-from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -29,7 +29,7 @@ FEW: Final = 2
 FOLDS: Final = 3
 """Number of evaluations, each of other samples, that make a cross-validation."""
 PUT_BACK: Final = 0.5
-"""Relative difference of weights, from a training step to the next, that no update makes."""
+"""Fraction of the way that weights have come, or of their size, beyond which no update changes them at once."""
 SURE: Final = 1.5
 """Ratio of the fraction that may be known by chance to the expected one."""
 
@@ -55,6 +55,20 @@ class _Repeats:
 def is_whole(batch: Array) -> bool:
     """Return whether a batch consists of integers, such as word indices, whose samples may be equal by chance."""
     return batch.dtype.kind in "biu" or (batch.dtype.kind == "f" and bool(np.array_equal(batch, np.trunc(batch))))
+
+
+def _are_put_back(now: Array, was: Array, first: Array, *, is_next: bool) -> bool:
+    """Return whether weights have been given their first values again, or others that have nothing to do with theirs.
+
+    Args:
+        now: The weights at a training step.
+        was: Those at the training step before it.
+        first: Those at the first step.
+        is_next: Whether no step lies between both.
+    """
+    change, way = np.linalg.norm(now - was), np.linalg.norm(was - first)
+    is_new = is_next and change > PUT_BACK * max(np.linalg.norm(was), way)
+    return bool(is_new or np.linalg.norm(now - first) < PUT_BACK * way)
 
 
 def _first_pass(batches: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
@@ -119,6 +133,7 @@ class EvaluationOverlap(TensorRule):
         self._last_batch: dict[str, set[bytes]] = {}
         self._num_partial: collections.Counter[str] = collections.Counter()
         self._nums_evaluated: dict[str, list[int]] = collections.defaultdict(list)
+        self._first_trained: StepView | None = None
         self._last_trained: StepView | None = None
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -135,12 +150,12 @@ class EvaluationOverlap(TensorRule):
                 if not view.statistic(name, is_whole):
                     self._have_fractions.add(name)
             return None
-        found = self._compare(name, samples)
+        found = self._compare(view, name, samples)
         if found is not None and found.fires and self._is_put_back(view):
             self.configure()
             found = None
         self._learn(view, name, samples)
-        self._last_trained = view
+        self._first_trained, self._last_trained = self._first_trained or view, view
         return found
 
     def _has_other_labels(self, view: StepView, name: str, num_samples: int) -> bool:
@@ -164,12 +179,13 @@ class EvaluationOverlap(TensorRule):
         if view.statistic(name, is_whole):
             self._repeats[name].add(samples)
 
-    def _compare(self, name: str, following: Sequence[bytes]) -> Measurement | None:
+    def _compare(self, view: StepView, name: str, following: Sequence[bytes]) -> Measurement | None:
         """Compare the samples of the evaluation that has ended with those of the training steps before it.
 
         Args:
+            view: The training step that follows.
             name: Name of the input.
-            following: Samples of the training step that follows.
+            following: Samples of that step.
         """
         trained, evaluated, known = self._trained[name], self._evaluated[name], self._known[name]
         batch = set(following)
@@ -191,7 +207,7 @@ class EvaluationOverlap(TensorRule):
             self._repeats[name].add(list(itertools.chain.from_iterable(_first_pass(waiting))))
         if len(evaluated) < MIN_SAMPLES:
             return None
-        if self._shows_progress(name):
+        if self._shows_progress(view, name):
             return None
         share = 100 * len(known) / len(evaluated)
         by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))
@@ -199,12 +215,13 @@ class EvaluationOverlap(TensorRule):
         fires = share > limit + (100 - limit) * by_chance
         return Measurement(share, fires=fires, threshold=limit, severity=share)
 
-    def _shows_progress(self, name: str) -> bool:
+    def _shows_progress(self, view: StepView, name: str) -> bool:
         """Return whether training data are evaluated on purpose, beside new samples."""
         num_trained, num_known = len(self._trained[name]), len(self._known[name])
         num_new = len(self._evaluated[name]) - num_known
         is_whole = num_known >= NEARLY_ALL * num_trained
-        is_one_batch = name not in self._have_several and not self._are_folds(name)
+        are_folds = self._are_folds(name) and bool(view.selected(WEIGHTS))
+        is_one_batch = name not in self._have_several and not are_folds
         return num_new >= MIN_SAMPLES and (is_whole or is_one_batch)
 
     def _are_folds(self, name: str) -> bool:
@@ -214,17 +231,20 @@ class EvaluationOverlap(TensorRule):
         return is_apart and len(evaluated - self._trained[name]) < MIN_SAMPLES
 
     def _is_put_back(self, view: StepView) -> bool:
-        """Return whether the weights have changed since the last training step by more than an update."""
-        before = self._last_trained
-        if before is None:
+        """Return whether all weights that change have changed since the last training step by more than an update."""
+        before, first = self._last_trained, self._first_trained
+        if before is None or first is None:
             return False
-        changes = [
-            float(np.linalg.norm(now - was) / np.linalg.norm(was))
-            for name in view.selected(WEIGHTS)
-            for now, was in [(view.value(name), before.value(name))]
-            if now is not None and was is not None and now.ndim > 1 and now.shape == was.shape and was.any()
-        ]
-        return bool(changes) and min(changes) > PUT_BACK
+        is_next = view.mode_step is not None and view.mode_step - 1 == before.mode_step
+        verdicts = []
+        for name in view.selected(WEIGHTS):
+            now, was, start = (each.value(name) for each in (view, before, first))
+            if now is None or was is None or start is None or now.ndim < 2 or not now.shape == was.shape == start.shape:
+                continue
+            if not np.array_equal(now, was):  # a frozen one tells nothing
+                values = (to_float64(value) for value in (now, was, start))
+                verdicts.append(_are_put_back(*values, is_next=is_next))
+        return bool(verdicts) and all(verdicts)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (

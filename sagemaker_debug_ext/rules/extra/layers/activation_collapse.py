@@ -237,9 +237,12 @@ class ActivationCollapse(TensorRule):
 
     @staticmethod
     def _is_one(view: StepView, name: str) -> bool:
-        """Return whether all values of an output within the model are 1, and there is an axis with a single entry."""
-        value = view.value(name)
-        if value is None or name in view.selected(MODEL_OUTPUTS):
+        """Return whether all values of an output within the model are 1, and there is an axis with a single entry.
+
+        A function of single elements, such as a sigmoid, gives 1 only for inputs that are larger.
+        """
+        given, value = (view.value(each) for each in (naming_scheme_of(view.trial).input_of(name), name))
+        if given is None or value is None or name in view.selected(MODEL_OUTPUTS) or not np.any(to_float64(given) < 1):
             return False
         return 1 in value.shape[1:] and bool(np.all(np.abs(to_float64(value) - 1) < ROUNDING))
 

@@ -129,6 +129,11 @@ def _are_gradients_zero(view: StepView) -> bool:
     )
 
 
+def _have_product(one: Array, other: Array) -> bool:
+    """Return whether one weight may multiply what the other gives: it has as many inputs as that has outputs."""
+    return any(first.shape[0] in (second.shape[1], second.shape[-1]) for first, second in ((one, other), (other, one)))
+
+
 def _have_gradients_come(view: StepView) -> bool:
     """Return whether any gradient was saved at any step."""
     return any(map(naming_scheme_of(view.trial).is_gradient, view.trial.tensor_names()))
@@ -150,9 +155,10 @@ class FrozenParameters(TensorRule):
     first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
     - The parameter has a gradient, so the optimizer does not have it, or the learning rate is 0.
-    - The gradient is 0. If the parameter is a weight that is all 0, and so is another one with an axis of the same
-      length, one may multiply what the other gives, so that neither gets a gradient. If all gradients are 0, and the
-      loss is not, or has been since the first step, the loss does not depend on the model at all.
+    - The gradient is 0. If the parameter is a weight that is all 0, and so is another one that has as many inputs as
+      it has outputs, or the other way round, one may multiply what the other gives, so that neither gets a gradient. If
+      all gradients are 0, and the loss is not, or has been since the first step, the loss does not depend on the model
+      at all.
     - No gradient reaches the parameter.
     - A layer of Keras was set to train after the model was compiled, which was not compiled again: Keras goes on with
       the step that it has made for those that were set to train then.
@@ -318,7 +324,7 @@ class FrozenParameters(TensorRule):
             return False
         names = (other for other in (*view.selected(self.selection), *self._other_parameters(view)) if other != name)
         others = (value for other in names if (value := view.value(other)) is not None and value.ndim > 1)
-        return any(not set(weight.shape).isdisjoint(other.shape) and not other.any() for other in others)
+        return any(_have_product(weight, other) and not other.any() for other in others)
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue, unless the unchanged parameters are a tiny part of the model or frozen on purpose."""

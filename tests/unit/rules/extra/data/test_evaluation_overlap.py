@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -105,28 +107,47 @@ def test_cross_validation_is_no_overlap(run_rule, second, fires):
 
 
 @pytest.mark.parametrize(
-    ("folds", "moved", "fires"),
+    ("folds", "weights", "fires"),
     [
-        ((0, 1, 2), 0.1, True),
-        ((0, 1, 2), 1.0, False),
-        ((0, 1), 0.1, False),
-        ((0, 0, 0), 0.1, False),
-        ((0, 1, 3), 0.1, False),
+        ((0, 1, 2), "go on", True),
+        ((0, 1, 2), "are put back", False),
+        ((0, 1, 2), "are drawn", False),
+        ((0, 1, 2), "of the head are put back", False),
+        ((0, 1, 2), "are unknown", False),
+        ((0, 1), "go on", False),
+        ((0, 0, 0), "go on", False),
+        ((0, 1, 3), "go on", False),
     ],
-    ids=["one model", "its weights put back", "two rounds", "the same data", "data that are never trained on"],
+    ids=[
+        "one model",
+        "first weights",
+        "new weights",
+        "new head",
+        "unknown",
+        "two rounds",
+        "same data",
+        "never trained",
+    ],
 )
-def test_one_model_of_all_folds_knows_their_data(run_rule, folds, moved, fires):
+def test_one_model_of_all_folds_knows_their_data(run_rule, folds, weights, fires):
     """Each fold but the first is evaluated on what the model was trained on in the folds before."""
-    rng, steps = np.random.default_rng(0), {}
-    data, weight = rng.normal(size=(4, 40, 5)), rng.normal(size=(8, 8))
+    rng, steps = np.random.default_rng(0), []
+    data, first, body = rng.normal(size=(4, 40, 5)), rng.normal(size=(8, 8)), rng.normal(size=(8, 8))
+    weight = first
     for round_, fold in enumerate([*folds, 4]):
-        weight = weight + (moved - 0.1) * rng.normal(size=(8, 8))
+        if weights == "are drawn":
+            weight = rng.normal(size=(8, 8))
+        elif weights.endswith("put back"):
+            weight = first
         for batch in [part for other in range(3) if other != fold for part in np.split(data[other], 2)]:
-            weight = weight + 0.1 * rng.normal(size=(8, 8))
-            steps[TRAIN, len(steps)] = {"Net_input_0": batch, "Net.fc_weight": weight}
+            tensors = {"Net.head_weight": weight} | ({"Net.body_weight": body} if "head" in weights else {})
+            steps.append((TRAIN, {"Net_input_0": batch, **(tensors if weights != "are unknown" else {})}))
+            weight = weight + 0.05 * rng.normal(size=(8, 8))
         if round_ < len(folds):
-            steps[EVAL, round_] = {"Net_input_0": data[fold]}
-    assert bool(run_rule("EvaluationOverlap", steps)) == fires
+            steps.append((EVAL, {"Net_input_0": data[fold]}))
+    counts = collections.Counter()
+    numbered = {(mode, counts.update([mode]) or counts[mode] - 1): tensors for mode, tensors in steps}
+    assert bool(run_rule("EvaluationOverlap", numbered)) == fires
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import EVAL, GLOBAL, fired_at, first_cause, loss_tensors, steps_of, steps_with
+from support.rule_trials import GLOBAL, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 
 @pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
@@ -42,13 +42,22 @@ def test_losses_of_models_that_take_turns_are_not_one_course(run_rule, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("num_samples", "name", "fires"), [(1, "loss_output_0", False), (2, "loss_output_0", True), (1, "loss", True)]
+    ("num_samples", "name", "lives", "fires"),
+    [
+        (1, "loss_output_0", (1, 2, 3), False),
+        (2, "loss_output_0", (1, 2, 3), True),
+        (1, "loss_output_0", (1, 2), True),
+        (1, "loss", (1, 2, 3), True),
+    ],
+    ids=["a sum", "no agent", "as many answers", "a mean"],
 )
-def test_a_sum_over_what_an_agent_has_done_grows_with_its_life(run_rule, num_samples, name, fires):
-    """An agent answers for single samples before it is trained; other losses of an agent are means."""
-    answers = {(EVAL, step): {"Net_input_0": np.zeros((num_samples, 4))} for step in range(5)}
-    steps = {**answers, **steps_with(name, [10.0] * 3 + [80.0] * 5)}
-    assert bool(run_rule("LossDivergence", steps)) == fires
+def test_a_sum_over_what_an_agent_has_done_grows_with_its_life(run_rule, num_samples, name, lives, fires):
+    """An agent answers for single samples, before it is trained and between updates, as long as it lasts."""
+    answer = {"Net_input_0": np.zeros((num_samples, 4))}
+    steps = [answer] * 5
+    for number, loss in enumerate([10.0] * 3 + [80.0] * 5):
+        steps += [*[answer] * lives[number % len(lives)], {name: loss}]
+    assert bool(run_rule("LossDivergence", steps_of(steps))) == fires
 
 
 @pytest.mark.parametrize("rule", ["LossDivergence", "LossPlateau"])
@@ -99,25 +108,39 @@ def test_the_loss_of_the_next_model_is_no_rise(run_rule, rule, second, fires):
 @pytest.mark.parametrize(("num_targets", "fires"), [(1, False), (8, True)])
 def test_the_loss_of_a_few_samples_may_begin_small_by_chance(run_rule, num_targets, fires):
     """Single samples may be easy, so that the largest of the first ones tells more of where the loss began."""
-    tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
-    steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in [0.01, 0.5, 0.04, *[0.4] * 6])
-    assert bool(run_rule("LossDivergence", steps)) == fires
+    losses = [0.01, 0.5, 0.04, *[0.4] * 50]
+    assert bool(run_rule("LossDivergence", steps_of_few(losses, num_targets))) == fires
 
 
-@pytest.mark.parametrize(("num_targets", "num_large", "fires"), [(1, 15, False), (1, 40, True), (8, 5, True)])
-def test_a_few_hard_samples_are_no_divergence(run_rule, num_targets, num_large, fires):
+def steps_of_few(losses, num_targets, varies=True):
+    """Return steps with these losses, each of a few targets."""
+    scores = np.zeros((num_targets, 3))
+    return steps_of(
+        loss_tensors(scores, np.full(num_targets, step % 3 if varies else 0), loss) for step, loss in enumerate(losses)
+    )
+
+
+@pytest.mark.parametrize(
+    ("num_targets", "varies", "num_large", "fires"),
+    [(1, True, 15, False), (1, True, 40, True), (8, True, 5, True), (4, False, 5, True)],
+    ids=["few", "long", "many targets", "always the same"],
+)
+def test_a_few_hard_samples_are_no_divergence(run_rule, num_targets, varies, num_large, fires):
     """Of single samples, forty are averaged; a model that diverges answers all of them worse."""
-    tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
-    steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in [1.0] * 50 + [9.0] * num_large)
+    steps = steps_of_few([1.0] * 50 + [9.0] * num_large, num_targets, varies)
     assert bool(run_rule("LossDivergence", steps)) == fires
 
 
 @pytest.mark.parametrize(("num_targets", "fires"), [(1, False), (8, True)])
 def test_a_few_easy_samples_are_no_beginning(run_rule, num_targets, fires):
     """The first three of single samples may all be easy."""
-    tensors = loss_tensors(np.zeros((num_targets, 3)), np.zeros(num_targets, int))
-    steps = steps_of({**tensors, "CrossEntropyLoss_output_0": loss} for loss in [0.1] * 3 + [0.5] * 60)
-    assert bool(run_rule("LossDivergence", steps)) == fires
+    assert bool(run_rule("LossDivergence", steps_of_few([0.1] * 3 + [0.32] * 60, num_targets))) == fires
+
+
+@pytest.mark.parametrize("losses", [[0.7, 1, 3, 9, 30, *[50] * 60], [1.5**step for step in range(25)]])
+def test_single_samples_that_diverge_at_once_fire(run_rule, losses):
+    """The mean of many first ones would hold what has diverged already."""
+    assert run_rule("LossDivergence", steps_of_few(losses, 4))
 
 
 def test_losses_of_models_in_turn_are_told_apart_by_their_gradients(run_rule):

@@ -57,13 +57,17 @@ def test_a_loss_of_both_signs_gives_no_verdict(run_rule):
     assert run_rule("LossPlateau", steps_with("loss", losses + 2))
 
 
-@pytest.mark.parametrize(("name", "fires"), [("loss", False), ("MSELoss", True)])
-def test_a_negative_loss_is_known_from_what_it_is_of(run_rule, name, fires):
+@pytest.mark.parametrize(
+    ("name", "last", "fires"),
+    [("loss", -1.0, False), ("loss", -1.95, True), ("loss", -2.2, False), ("MSELoss", -1.0, True)],
+)
+def test_a_negative_loss_is_known_from_what_it_is_of(run_rule, name, last, fires):
     """The gain of a policy, with its sign turned, has no value to fall to; a wrong sign is seen beside targets."""
     rng = np.random.default_rng(0)
-    steps = [loss_tensors(rng.normal(size=(32, 1)), rng.normal(size=(32, 1)), -2.0, name) for _ in range(60)]
+    losses = [-2.0] * 30 + [last] * 30
+    steps = [loss_tensors(rng.normal(size=(32, 1)), rng.normal(size=(32, 1)), loss, name) for loss in losses]
     if name == "loss":
-        steps = [{"loss": -2.0} for _ in steps]
+        steps = [{"loss": loss} for loss in losses]
     assert bool(run_rule("LossPlateau", steps_of(steps), tensor_regex="^loss$|Loss_output_")) == fires
 
 
