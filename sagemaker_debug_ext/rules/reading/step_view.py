@@ -219,6 +219,11 @@ class StepView:
         """Return the worker whose value of the tensor is read; raises as `workers` does."""
         return self.workers(name)[0]
 
+    def place(self, name: str) -> int:
+        """Return the position of a tensor in the event file, which is the order in which tensors were saved."""
+        value = self.trial.index_reader.find(name, self.step, ModeKeys.GLOBAL)[self.default_worker(name)].value
+        return value.location.start if value is not None else 0
+
     @functools.cached_property
     def _names_by_worker(self) -> list[tuple[str, Container[str]]]:
         reader = self.trial.index_reader

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.extra.data._frozen_norms import NARROW, WIDE, spread_of_frozen
+from sagemaker_debug_ext.rules.extra.data._frozen_norms import NARROW, WIDE, FrozenNorms, follow_trained_layers
 from sagemaker_debug_ext.rules.inference.activations import is_normalised_next, reaches_layer_unchanged
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, DeferredMeasurements, StreakCounter, loss_values
@@ -182,7 +182,9 @@ class InputScale(TensorRule):
 
     A model that was trained before expects inputs that are prepared as those of its training. Its frozen batch
     normalisations divide by the deviations of these, so that their outputs, without offset and scale, are spread by 1.
-    The rule fires if they are spread by less than a quarter or more than four times as much, in the median channel.
+    The rule fires if all of them are spread by less than a quarter, or all by more than four times as much, in the
+    median channel, at 25 consecutive saved steps or at the end. A normalisation that follows a layer which is trained
+    does not count, nor one that was trained in the same job, but so shortly that its averages have not followed.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas; then frozen
@@ -218,6 +220,7 @@ class InputScale(TensorRule):
         of_layers = self._of_embeddings.united_with(self._norms)
         self.selection = inputs.united_with(self._targets).united_with(of_layers)
         self._streaks = StreakCounter()
+        self._frozen = FrozenNorms()
         self._pending = DeferredMeasurements()
         self._placeholders: dict[str, float | None] = {}
 
@@ -282,14 +285,17 @@ class InputScale(TensorRule):
         return Measurement(length, fires=length >= patience, threshold=patience, severity=math.inf, text=text)
 
     def _measure_spread(self, view: StepView, name: str) -> Measurement | None:
-        """Return how widely what a frozen batch normalisation gets is spread."""
-        spread, patience = spread_of_frozen(view, name), int(self.parameters["patience"])
-        if spread is None:
+        """Return how widely what a frozen batch normalisation gets is spread, which must show in all of them."""
+        spreads, patience = self._frozen.spreads(view, view.selected(self._norms)), int(self.parameters["patience"])
+        if name not in spreads:
             return None
-        length = self._streaks.observe(name, not NARROW <= spread <= WIDE)
-        limit = NARROW if spread < NARROW else WIDE
+        spread, is_narrow = spreads[name], max(spreads.values()) < NARROW
+        length = self._streaks.observe(name, is_narrow or min(spreads.values()) > WIDE)
+        fires = length >= patience and not follow_trained_layers(view, name)
         text = f"{OF_OTHERS} {spread:.2g} of that of what it was trained on"
-        return Measurement(spread, fires=length >= patience, threshold=limit, severity=math.inf, text=text)
+        limit = NARROW if is_narrow else WIDE
+        found = Measurement(spread, fires=fires, threshold=limit, severity=math.inf, text=text)
+        return self._pending.settle(view, name, found, is_late=length >= PATIENT)
 
     def _missing(self, view: StepView, name: str, length: int) -> str:
         """Return the message part on a single number that puts targets beyond the limit for `length` steps, or ""."""

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
-from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 ALL_BUT_TREES: Final = Selection(patterns=("^(?!trees/)",))
@@ -78,7 +78,7 @@ class NonFiniteOrigin(TensorRule):
         if not fired or (self.ignores_masks and are_gaps(view, fired)):
             return []
         computed_late = naming_scheme_of(view.trial).computed_late
-        ordered = sorted(measurements, key=lambda name: (computed_late(name), _place(view, name), name))
+        ordered = sorted(measurements, key=lambda name: (computed_late(name), view.place(name), name))
         position = next(index for index, name in enumerate(ordered) if measurements[name].fires)
         names = [name for name in ordered[position:] if measurements[name].fires]
         first = measurements[names[0]]
@@ -102,10 +102,3 @@ def _advice(view: StepView, first: str, before: str | None) -> str:
         f"Inspect the operation between {before!r}, the last finite tensor, and {first!r}, the first that is not: "
         "a division by zero, a logarithm or root of 0, an exponential, or values beyond half precision."
     )
-
-
-def _place(view: StepView, name: str) -> int:
-    """Return the position of the tensor in the event file, which is the order in which tensors were saved."""
-    saved = view.trial.index_reader.find(name, view.step, ModeKeys.GLOBAL)
-    value = saved[view.default_worker(name)].value
-    return value.location.start if value is not None else 0

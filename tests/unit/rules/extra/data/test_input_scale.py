@@ -301,42 +301,94 @@ def test_large_targets_are_nothing_new_where_the_loss_is_not_finite(run_rule):
     assert run_rule("InputScale", steps) == []
 
 
-def steps_of_norm(framework, spread, *, scale=(0.5, 1.0, 2.0), is_trained=False):
-    """Return steps of a batch normalisation of three channels that gets data of a spread other than its own."""
-    normalised = RNG.normal(1.0, spread, size=(16, 5, 3))
-    output, scale, offset = normalised * scale - 3, np.array(scale), np.full(3, -3.0)
+def layer_of_norm(framework, name, spread, scale):
+    """Return the tensors of a batch normalisation of three channels that gets data of a spread other than its own."""
+    output = RNG.normal(1.0, spread, size=(16, 5, 3)) * scale - 3
+    values, offset = np.array(scale), np.full(3, -3.0)
     if framework == "Keras":
-        layer = {"bn/weights/bn/gamma:0": scale, "bn/weights/bn/beta:0": offset, "bn/outputs": output}
-        gradients = {"gradients/head/kernelGrad": np.ones(3), "gradients/bn/gammaGrad": np.ones(3)}
-    else:
-        layer = {"Net_bn.weight": scale, "Net_bn.bias": offset, "bn_output_0": np.moveaxis(output, -1, 1)}
-        gradients = {"gradient/Net_head.weight": np.ones(3), "gradient/Net_bn.weight": np.ones(3)}
-    given = list(gradients.items())[: 2 if is_trained else 1]
-    return steps_of([{**layer, **dict(given)}] * 4)
+        return {
+            f"{name}/inputs": 0.1 * output,
+            f"{name}/weights/{name}/gamma:0": values,
+            f"{name}/weights/{name}/beta:0": offset,
+            f"{name}/outputs": output,
+        }
+    return {f"Net_{name}.weight": values, f"Net_{name}.bias": offset, f"{name}_output_0": np.moveaxis(output, -1, 1)}
+
+
+def steps_of_norms(framework, spreads, *, scale=(0.5, 1.0, 2.0), num_trained=0, average=None, after="bn0"):
+    """Return steps of frozen batch normalisations that get data of other spreads, and of a head that is trained."""
+    steps = []
+    for step in range(num_trained + 30):
+        norms, gradients = {}, {"Keras": "gradients/head/kernelGrad", "PyTorch": "gradient/Net_head.weight"}
+        for number, spread in enumerate(spreads):
+            norms |= layer_of_norm(framework, f"bn{number}", 1.0 if step < num_trained else spread, scale)
+            if average is not None:
+                norms[f"bn{number}/weights/bn{number}/moving_variance:0"] = np.full(3, average)
+        head = {"Net_head.weight": np.ones((3, 3)), "head_output_0": np.ones((16, 3))}
+        trained = {gradients[framework]: np.ones(3)}
+        if step < num_trained:
+            names = ("gradients/bn{}/gammaGrad", "gradient/Net_bn{}.weight")
+            trained |= {name.format(n): np.ones(3) for name in names for n in range(len(spreads))}
+        tensors = [head, norms] if after == "head" else [norms, head]
+        steps.append({**tensors[0], **tensors[1], **trained})
+    return steps_of(steps)
+
+
+def run_on_norms(make_trial, run_rule, framework, *args, **options):
+    """Return the issues of `steps_of_norms`."""
+    collections = {**KERAS_COLLECTIONS, "gradients": ["^gradients/"]} if framework == "Keras" else None
+    return run_rule("InputScale", make_trial(steps_of_norms(framework, *args, **options), collections=collections))
 
 
 @pytest.mark.parametrize("framework", ["Keras", "PyTorch"])
 @pytest.mark.parametrize(
-    ("spread", "options", "fires"),
+    ("spreads", "options", "fires"),
     [
-        (0.2, {}, True),
-        (5.0, {}, True),
-        (0.3, {}, False),
-        (3.5, {}, False),
-        (0.2, {"is_trained": True}, False),
-        (0.2, {"scale": (1.0, 1.0, 1.0)}, False),
+        ((0.2,), {}, True),
+        ((5.0, 6.0), {}, True),
+        ((0.3,), {}, False),
+        ((3.5,), {}, False),
+        ((0.2, 1.0), {}, False),
+        ((0.2, 5.0), {}, False),
+        ((np.nan,), {}, False),
+        ((0.2,), {"scale": (1.0, 1.0, 1.0)}, False),
+        ((0.2,), {"num_trained": 60}, True),
+        ((0.2,), {"num_trained": 20}, False),
     ],
-    ids=["narrow", "wide", "less narrow", "less wide", "trained", "new"],
+    ids=[
+        "narrow",
+        "wide",
+        "less narrow",
+        "less wide",
+        "one of two",
+        "mixed",
+        "NaN",
+        "new",
+        "trained",
+        "hardly trained",
+    ],
 )
-def test_a_frozen_layer_knows_how_its_inputs_were_spread(make_trial, run_rule, framework, spread, options, fires):
+def test_a_frozen_layer_knows_how_its_inputs_were_spread(make_trial, run_rule, framework, spreads, options, fires):
     """A pretrained model gets inputs of another scale, and its batch normalisation hardly spreads what it makes."""
-    collections = {**KERAS_COLLECTIONS, "gradients": ["^gradients/"]} if framework == "Keras" else None
-    issues = run_rule("InputScale", make_trial(steps_of_norm(framework, spread, **options), collections=collections))
+    issues = run_on_norms(make_trial, run_rule, framework, spreads, **options)
     assert first_cause(issues) == ("inputs" if fires else None)
     assert all("a frozen layer expects" in issue.message for issue in issues)
 
 
-@pytest.mark.parametrize("selected", ["Net_input", "bn_output"])
-def test_a_frozen_layer_is_no_input_that_is_selected(run_rule, selected):
+@pytest.mark.parametrize(("average", "fires"), [(0.01, True), (0.1, False)])
+def test_averages_that_lag_make_frozen_layers_narrow(make_trial, run_rule, average, fires):
+    """Keras saves them; a batch of the training had a variance of a hundredth."""
+    options = {"num_trained": 60, "average": average, "scale": (0.9, 1.0, 1.1)}
+    assert bool(run_on_norms(make_trial, run_rule, "Keras", (0.2,), **options)) == fires
+
+
+@pytest.mark.parametrize(("after", "fires"), [("bn0", True), ("head", False)])
+def test_what_a_trained_layer_makes_is_no_matter_of_the_inputs(make_trial, run_rule, after, fires):
+    """A frozen network that judges what a decoder makes gets flat pictures at first."""
+    assert bool(run_on_norms(make_trial, run_rule, "PyTorch", (0.2,), after=after)) == fires
+
+
+@pytest.mark.parametrize("selected", ["Net_input", "bn0_output"])
+def test_a_frozen_layer_is_no_input_that_is_selected(make_trial, run_rule, selected):
     """With patterns of one's own, only what they name is checked, and as inputs are."""
-    assert run_rule("InputScale", steps_of_norm("PyTorch", 0.2), tensor_regex=selected) == []
+    assert run_rule("InputScale", make_trial(steps_of_norms("PyTorch", (0.2,))), tensor_regex=selected) == []
