@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -46,18 +47,22 @@ class FrozenNorms:
         self._spreads: tuple[int, dict[str, float]] = (-1, {})
 
     def spreads(self, view: StepView, outputs: Sequence[str]) -> dict[str, float]:
-        """Return the spread of what each frozen normalisation gets, as a ratio to that of what it was trained on."""
+        """Return the spread of what each frozen normalisation gets, as a ratio to that of what it was trained on.
+
+        None is known if the averages of one lag, because others get what that one makes.
+        """
         if self._spreads[0] != view.step:
             found = {name: self._spread(view, name) for name in outputs}
-            self._spreads = view.step, {name: spread for name, spread in found.items() if spread is not None}
+            known = {name: spread for name, spread in found.items() if spread is not None}
+            self._spreads = view.step, {} if any(map(math.isnan, known.values())) else known
         return self._spreads[1]
 
     def _spread(self, view: StepView, output_name: str) -> float | None:
-        """Return the median spread of all channels; None if the layer is trained, or never was for long."""
+        """Return the median spread of all channels; None if the layer is not frozen, NaN if its averages lag."""
         scheme = naming_scheme_of(view.trial)
         offset_name = scheme.offset_of(output_name, view.tensor_names)
-        scale_name = "" if offset_name is None else _beside(offset_name, "weight", "gamma")
-        if scale_name not in view.tensor_names or not view.selected(GRADIENTS):
+        scale_name = _beside(offset_name or "", "weight", "gamma")
+        if offset_name is None or scale_name not in view.tensor_names or not view.selected(GRADIENTS):
             return None
         if gradient_in(view, scale_name):
             self._num_trained[output_name] += 1
@@ -66,8 +71,10 @@ class FrozenNorms:
         output, scale = view.value(output_name), view.value(scale_name)
         if output is None or scale is None or output.ndim < 2 or scale.dtype.kind not in "fV":
             return None
-        if not np.ptp(scale) > 0 or not self._has_followed(output_name, offset_name):  # those of a new layer are equal
+        if not np.ptp(scale) > 0:  # those of a new layer are equal
             return None
+        if not self._has_followed(output_name, offset_name):
+            return math.nan
         return spread_of_channels(
             np.moveaxis(output, -1, 1) if scheme.has_channels_last(output_name) else output, scale
         )
