@@ -12,6 +12,7 @@ import inspect
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from types import NoneType
 from typing import Any, Final
 
 import attrs
@@ -31,8 +32,15 @@ SAME_VALUES: Final = ("Identity", "Cast")
 """Operations whose result has the values of what goes in, rounded at most."""
 
 
-Computation = Callable[[Callable[[], Any]], Callable[[], Mapping[str, Any]]]
-"""Gets what returns the inputs of a function that is about to run; what it returns gives tensors once that has run."""
+PLAIN: Final = (bool, int, float, str, bytes, NoneType)
+"""Values that are the same if they are equal."""
+MOST_GRAPHS: Final = 32
+"""Number of graphs of a function that are known."""
+
+Computed = Callable[[], Mapping[str, Any] | None]
+"""Gives tensors once a function has run; None if they do not belong to a single step."""
+Computation = Callable[[Callable[[], Any]], Computed]
+"""Computes tensors from the inputs of a function that is about to run, which its argument returns."""
 
 
 @attrs.frozen
@@ -56,22 +64,52 @@ class _Call:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
 
-    def tensors(self) -> list[Any]:
-        """Return the tensors among the arguments, in the order of the parameters, as the graph gets them."""
+    def values(self) -> list[Any]:
+        """Return the arguments without their structure, in the order of the parameters."""
         given: Iterable[Any] = self.args
         if self.kwargs:
             bound = inspect.signature(self.function.python_function).bind(*self.args, **self.kwargs)
             given = bound.arguments.values()
-        flat = tf.nest.flatten(list(given), expand_composites=True)
-        return [value for value in flat if tf.is_tensor(value) or isinstance(value, ARRAYS)]
+        return list(tf.nest.flatten(list(given), expand_composites=True))
+
+    def tensors(self) -> list[Any]:
+        """Return the tensors among the arguments, as the graph gets them."""
+        return list(filter(_is_tensor, self.values()))
+
+    def signature(self) -> tuple[Any, ...]:
+        """Return what tells calls of different graphs apart: the arguments that are no tensors."""
+        return tuple(None if _is_tensor(value) else _identity(value) for value in self.values())
 
     def value_of(self, source: Any) -> Any:
         """Return the value of a source of this call."""
         return self.tensors()[source.number] if isinstance(source, _Argument) else source
 
 
+def _is_tensor(value: Any) -> bool:
+    """Return whether a graph gets a value as a tensor."""
+    return tf.is_tensor(value) or isinstance(value, ARRAYS)
+
+
+def _identity(value: Any) -> tuple[type, Any]:
+    """Return what tells a value apart from others: itself if it is plain, or its address."""
+    return type(value), value if isinstance(value, PLAIN) else id(value)
+
+
+@attrs.define(eq=False)
+class _Traced:
+    """What the graph of a function does with its arguments.
+
+    Args:
+        sources: Role → the argument that plays it, or its value.
+        computation: Computes more from the inputs; None if that is unknown.
+    """
+
+    sources: dict[str, Any] = attrs.field(factory=dict)
+    computation: Computation | None = None
+
+
 class TracedArguments:
-    """Keeps what the graph of each function does with its arguments, and tells the values whenever one has run.
+    """Keeps what the graphs of each function do with its arguments, and tells the values whenever one has run.
 
     Args:
         tell: Called with the value of each role after a function has run from eager code.
@@ -81,9 +119,8 @@ class TracedArguments:
     def __init__(self, tell: Callable[[Mapping[str, Any]], None], is_eager: Callable[[], bool]) -> None:
         self._tell = tell
         self._is_eager = is_eager
-        self._sources: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
-        self._computations: weakref.WeakKeyDictionary[Any, Computation] = weakref.WeakKeyDictionary()
-        self._running: _Call | None = None
+        self._graphs: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], _Traced]] = weakref.WeakKeyDictionary()
+        self._running: tuple[_Call, _Traced] | None = None
 
     def wrap_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return a wrapper of the call of a traced function; those within another one are left alone."""
@@ -93,33 +130,42 @@ class TracedArguments:
             if self._running is not None or not self._is_eager():
                 return call(function, *args, **kwargs)
             running = _Call(function, args, kwargs)
-            computed = self._compute(running)
-            self._running = running
+            traced, computed = self._prepare(running)
+            self._running = running, traced
             try:
                 result = call(function, *args, **kwargs)
             finally:
                 self._running = None
-            sources = self._sources.get(function)
-            if sources:
+            if traced.sources:
                 with never_into_script(_not_told):
-                    values = {role: running.value_of(source) for role, source in sources.items()}
-                    self._tell({**values, **computed()})
+                    self._tell_of(running, traced, computed)
             return result
 
         return called
 
-    def _compute(self, running: _Call) -> Callable[[], Mapping[str, Any]]:
-        """Compute what is known to follow from the inputs of a call; return what gives it once the call has run."""
-        computation = self._computations.get(running.function)
-        if computation is not None:
-            with never_into_script(_not_told):
-                return computation(functools.partial(running.value_of, self._sources[running.function]["inputs"]))
-        return dict
+    def _prepare(self, running: _Call) -> tuple[_Traced, Computed]:
+        """Return what is known of the graph of a call, and what gives the values that follow from its inputs."""
+        traced = _Traced()
+        with never_into_script(_not_told):
+            graphs = self._graphs.setdefault(running.function, {})
+            if len(graphs) > MOST_GRAPHS:  # of a function that gets other numbers all the time
+                graphs.clear()
+            traced = graphs.setdefault(running.signature(), traced)
+            if traced.computation is not None:
+                return traced, traced.computation(functools.partial(running.value_of, traced.sources["inputs"]))
+        return traced, dict
+
+    def _tell_of(self, running: _Call, traced: _Traced, computed: Computed) -> None:
+        values = {role: running.value_of(source) for role, source in traced.sources.items()}
+        more = computed()
+        if more is None:  # each call of the function is several steps, or none
+            traced.computation = None
+        self._tell({**values, **(more or {})})
 
     def note_computation(self, computation: Computation) -> None:
         """Note how to compute more from the inputs of the function that is being traced, which `note` has noted."""
         if self._running is not None:
-            self._computations[self._running.function] = computation
+            self._running[1].computation = computation
 
     def note(self, role: str, tensor: Any) -> bool:
         """Note that a tensor of the function that is being traced plays a role.
@@ -133,13 +179,13 @@ class TracedArguments:
         """
         if self._running is None:
             return False
-        sources = self._sources.setdefault(self._running.function, {})
-        sources.pop(role, None)
+        running, traced = self._running
+        traced.sources.pop(role, None)
         if role == "inputs":
-            self._computations.pop(self._running.function, None)
-        source = _source_of(tensor, self._running.tensors())
+            traced.computation = None
+        source = _source_of(tensor, running.tensors())
         if source is not None:
-            sources[role] = source
+            traced.sources[role] = source
         return source is not None
 
 
@@ -150,6 +196,8 @@ def _source_of(tensor: Any, arguments: list[Any]) -> Any:
     if hasattr(tensor, "numpy"):
         return tensor
     while tensor.op.type in SAME_VALUES:
+        if tensor.dtype.is_integer and not tensor.op.inputs[0].dtype.is_integer:  # it cuts fractions
+            return None
         tensor = tensor.op.inputs[0]
     graph = tensor.graph
     if graph.outer_graph.building_function:  # a loop or a function within the traced one

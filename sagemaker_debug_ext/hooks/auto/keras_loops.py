@@ -21,6 +21,7 @@ import keras
 
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
+from sagemaker_debug_ext.hooks.keras.recording import Recording, is_apart
 from sagemaker_debug_ext.hooks.program.keras import LoopCall, LoopLoss
 
 if TYPE_CHECKING:
@@ -92,18 +93,23 @@ class LoopWatcher:
 
         @functools.wraps(call)
         def called(model: Any, *args: Any, **kwargs: Any) -> Any:
-            with self._tapped(model), self._within_model():
+            if is_apart():
+                return call(model, *args, **kwargs)
+            has_changed = self._has_changed(model)
+            with self._recorded(model) as recording, self._within_model():
                 outputs = call(model, *args, **kwargs)
-            is_apart = self._find_apart() is not None
-            if self._num_models or not (is_apart or self._find_any() is not None):
+            is_outside = self._find_apart() is not None
+            if self._num_models or not (is_outside or self._find_any() is not None):
                 return outputs
             with never_into_script(_not_noted):
                 told = kwargs.get("training", args[1] if len(args) > 1 else None)
-                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs), is_apart)
+                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs), is_outside)
                 hook = self._find_hook()
                 if hook is not None:
                     if args and not self._has_labels(hook):
-                        self._save_call(hook, model, args, kwargs, outputs)
+                        self._save_call(hook, args[0], outputs, recording)
+                        if not (self._is_eager() or has_changed or args[1:]):
+                            self._note_replay(hook, model, args[0], kwargs)
                     hook.note_loop(model, LoopCall(self._last.trains, None))
             return outputs
 
@@ -169,18 +175,30 @@ class LoopWatcher:
         finally:
             self._num_models -= 1
 
-    def _tapped(self, model: Any) -> contextlib.AbstractContextManager[None]:
+    def _recorded(self, model: Any) -> contextlib.AbstractContextManager[Recording | None]:
         """Return a context in which the layers of the outermost model are recorded, if that adds nothing to a graph."""
         hook = self._find_hook() if not self._num_models and self._is_eager() else None
-        return contextlib.nullcontext() if hook is None else hook.tapped_call(model)
+        return contextlib.nullcontext() if hook is None else hook.recorded_call(model)
 
-    def _save_call(
-        self, hook: KerasHook, model: Any, args: tuple[Any, ...], named: Mapping[str, Any], outputs: Any
-    ) -> None:
+    def _has_changed(self, model: Any) -> bool:
+        """Return whether the graph that is being made has changed a variable of a model before it calls that."""
+        hook = None if self._num_models or self._is_eager() else self._find_hook()
+        with never_into_script(_not_noted):
+            return hook is not None and hook.has_changed_in_loop(model)
+        return True
+
+    def _save_call(self, hook: KerasHook, inputs: Any, outputs: Any, recording: Recording | None) -> None:
         if self._is_eager():
-            hook.save_tape_logs(args[0], outputs)
-        elif self._arguments.note("inputs", args[0]) and len(args) == 1 and _is_plain(named):
-            replay = hook.replay_of_call(model, named, args[0].dtype, self._within_model)
+            hook.save_tape_logs(inputs, outputs)
+            if recording is not None:
+                hook.save_loop_batch(recording.tensors(gather=False))
+        else:
+            self._arguments.note("inputs", inputs)
+
+    def _note_replay(self, hook: KerasHook, model: Any, inputs: Any, named: Mapping[str, Any]) -> None:
+        """Note how to compute what a model gives in a graph, if its inputs are known and it is called plainly."""
+        if self._arguments.note("inputs", inputs) and _is_plain(named):
+            replay = hook.replay_of_call(model, named, inputs.dtype)
             self._arguments.note_computation(functools.partial(_computed, hook, weakref.ref(model), replay))
 
     def _save_labels(self, hook: KerasHook, labels: Any) -> None:
@@ -211,14 +229,14 @@ class LoopWatcher:
 
 def _computed(
     hook: KerasHook, model: weakref.ref[Any], replay: Callable[[Any], Mapping[str, Any]], inputs: Callable[[], Any]
-) -> Callable[[], Mapping[str, Any]]:
+) -> Callable[[], Mapping[str, Any] | None]:
     """Compute what a model gives at a step that saves it; return what gives it if the function was that one step."""
     known = model()
     if known is None or not hook.saves_call(known):
         return dict
     step = hook.last_loop_step + (not hook.has_open_tape)
     computed = replay(inputs())
-    return lambda: computed if hook.last_loop_step == step else {}
+    return lambda: computed if hook.last_loop_step == step else None
 
 
 def _is_plain(named: Mapping[str, Any]) -> bool:

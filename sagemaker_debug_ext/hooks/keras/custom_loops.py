@@ -14,12 +14,18 @@ import keras
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe, script_call, script_query, skip_value
+from sagemaker_debug_ext.hooks.fail_safe import (
+    fail_safe,
+    never_into_script,
+    script_call,
+    script_query,
+    skip_value,
+)
 from sagemaker_debug_ext.hooks.keras.backend import backend_name, do_not_convert, is_tensor, is_tensorflow
 from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
 from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import layers_of
-from sagemaker_debug_ext.hooks.keras.recording import PREDICTIONS, layer_tensor_names, tapped_layers
+from sagemaker_debug_ext.hooks.keras.recording import PREDICTIONS, Recording, layer_tensor_names, tapped_layers
 from sagemaker_debug_ext.store.format.messages import to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -219,30 +225,32 @@ class CustomLoopHook(TensorHook):
             of_model[plan] = any(self._belongs(*each) and plan.selects(each[0]) for each in known)
         return of_model[plan]
 
-    def tapped_call(self, model: Any) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which an open tape records the layers of a model, if the step saves them."""
-        if not self.saves_call(model):
-            return contextlib.nullcontext()
-        return tapped_layers(model, self._wants, self._guarded)
+    def has_changed_in_loop(self, model: Any) -> bool:
+        """Return whether the graph of the open step has changed a variable of a model by now."""
+        return bool(self._tapes.has_changed(model.variables))
 
-    def replay_of_call(
-        self,
-        model: Any,
-        named: Mapping[str, Any],
-        dtype: Any,
-        unnoticed: Callable[[], contextlib.AbstractContextManager[None]],
-    ) -> Callable[[Any], Mapping[str, Any]]:
+    @contextlib.contextmanager
+    def recorded_call(self, model: Any) -> Iterator[Recording | None]:
+        """Record the layers of a model that is called within the context, in eager code; None if no step saves them."""
+        with contextlib.ExitStack() as stack:
+            recording = None
+            with never_into_script(_not_recorded):
+                if self.saves_call(model):
+                    stack.enter_context(tapped_layers(model, self._wants, self._guarded))
+                    recording = stack.enter_context(Recording(self._wants))
+            yield recording
+
+    def replay_of_call(self, model: Any, named: Mapping[str, Any], dtype: Any) -> Callable[[Any], Mapping[str, Any]]:
         """Return a function that computes what a call of a model gives beside the graph that makes it.
 
         Args:
             model: The model.
             named: Named arguments of the call.
             dtype: Type of its inputs.
-            unnoticed: Returns a context in which calls of models are no part of the loop.
         """
         from sagemaker_debug_ext.hooks.keras.loop_replay import LoopReplay  # noqa: PLC0415 - imports TensorFlow
 
-        return LoopReplay(model, named, dtype, self._wants, self._guarded, unnoticed)
+        return LoopReplay(model, named, dtype, self._wants, self._guarded)
 
     @script_call
     def save_smdebug_logs(self, logs: Mapping[str, Any] | None) -> None:
@@ -316,6 +324,10 @@ class CustomLoopHook(TensorHook):
             self._tapes.detach()
         self._registered.clear()
         self._forget_names()
+
+
+def _not_recorded(error: Exception) -> None:
+    LOG.warning("layers of a model in a loop are not saved: %r", error)
 
 
 def _is_symbolic(value: Any) -> bool:

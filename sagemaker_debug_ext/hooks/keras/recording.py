@@ -50,9 +50,25 @@ class _Local(threading.local):
     """The recording of each thread; replicas of a model may run on separate threads."""
 
     recording: Recording | None = None
+    is_apart: bool = False
 
 
 _LOCAL: Final = _Local()
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """Call a model within the context beside the training, of which the calls are no part."""
+    before, _LOCAL.is_apart = _LOCAL.is_apart, True
+    try:
+        yield
+    finally:
+        _LOCAL.is_apart = before
+
+
+def is_apart() -> bool:
+    """Return whether this thread calls a model beside the training."""
+    return _LOCAL.is_apart
 
 
 def current_recording() -> Recording | None:

@@ -120,7 +120,9 @@ class Replay:
             outputs: list[Any] = tf.graph_util.import_graph_def(part, input_map=feeds, return_elements=wanted)
             return outputs
 
-        graph = tf.function(run, autograph=False)
+        specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in concrete.inputs[:num_given]]
+        # made once, because TensorFlow warns of functions that are traced time and again
+        graph = tf.function(run, autograph=False).get_concrete_function(specs)
 
         def replay(data: Any) -> dict[str, Any]:
             dynamic = [value for value in tf.nest.flatten(data) if _is_dynamic(value)]

@@ -25,6 +25,7 @@ from sagemaker_debug_ext.hooks.keras.recording import (
     CallNames,
     Recording,
     Wants,
+    is_apart,
     layer_tensor_names,
     tap_call,
 )
@@ -123,6 +124,16 @@ class TapeCapture:
         step = self._steps.get(None if graph is None else id(graph))
         return step if step is not None and step.graph is graph else None
 
+    def has_changed(self, variables: Iterable[Any]) -> bool:
+        """Return whether the graph of the step that was begun last has changed any of some variables of Keras."""
+        step = self.current_step
+        if step is None or step.graph is None:
+            return False
+        handles = {id(variable.value.handle) for variable in variables}
+        inside = {id(inner) for outer, inner in step.graph.captures if id(outer) in handles}
+        changes = (each for each in step.graph.get_operations() if each.type.startswith("Assign"))
+        return any(id(each.inputs[0]) in inside for each in changes)
+
     # --- calls of the hook --------------------------------------------------------------------------------------------
 
     def wrap(self, tape: Any) -> Any:
@@ -200,7 +211,7 @@ class TapeCapture:
 
     def on_open(self, tape: Any) -> None:
         """Start a step, unless one is open in another tape."""
-        if _is_other_replica() or not self._hook.is_saving():
+        if is_apart() or _is_other_replica() or not self._hook.is_saving():
             return
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         key = None if graph is None else id(graph)

@@ -260,6 +260,75 @@ def test_run_when_loops_are_traced_then_saves_what_their_functions_get(script, c
         np.testing.assert_allclose(trial.tensor("predictions").value(step), hidden @ last_kernel + last_bias, atol=1e-6)
 
 
+OWN_CODE = """
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(3)
+layers = tf.keras.layers
+
+class Counting(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.num_calls, self.seen = layers.Dense(3), 0, []
+
+    def call(self, x):
+        self.num_calls += 1
+        self.seen.append(len(self.seen))
+        self.last = self.dense(x) * self.num_calls
+        print("called", self.num_calls)
+        return self.last
+
+class Unhashable(tf.keras.Sequential):
+    __hash__ = None
+
+    def __eq__(self, other):
+        return self is other
+
+def make(kind=tf.keras.Sequential):
+    return kind([tf.keras.Input((4,)), layers.Dense(3)])
+
+def learn(model, x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(y - model(x)))
+    for weight, gradient in zip(model.trainable_variables, tape.gradient(loss, model.trainable_variables)):
+        weight.assign_sub(0.1 * gradient)
+    return loss
+
+@tf.function
+def step(model, x, y, before=""):
+    if before == "cut":
+        x = tf.cast(tf.cast(x, tf.int32), tf.float32)
+    elif before == "clip":
+        model.trainable_variables[0].assign(tf.clip_by_value(model.trainable_variables[0], -0.1, 0.1))
+    return learn(model, x, y)
+
+x, y = 3 * tf.random.normal((12, 4)), tf.random.normal((12, 3))
+counting, one, other = Counting(), make(), make()
+counting(x)
+losses = [step(counting, x[:n], y[:n]) for n in (8, 8, 12, 12, 8)]
+losses += [step(model, x, y) for model in (one, other) * 3]
+losses += [step(one, x, y, before) for before in ("cut", "clip") * 3]
+counting(x)
+print([float(loss).hex() for loss in losses], counting.num_calls, counting.seen, float(tf.reduce_sum(counting.last)))
+print(float(learn(make(Unhashable), x, y)).hex())
+"""
+
+
+def test_run_when_models_have_code_of_their_own_then_it_runs_as_ever(script, configured, tmp_path, forks):
+    """What is computed beside a graph is of the model and the weights of that step, or is not saved."""
+    write_hook_file(tmp_path / "hook.json", configured, ["inputs", "outputs", "weights", "biases"])
+    script.write_text(OWN_CODE)
+    alone, captured = forks.run_python(script), forks.run_captured(script)
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+    trial = create_trial(str(configured))
+    assert trial.tensor("predictions").steps() == [1, 2, 3, 4, 7, 8, 9, 10]
+    for step in trial.tensor("predictions").steps()[4:]:
+        values = {name: trial.tensor(name).value(step) for name in trial.tensor_names(step=step)}
+        kernel, bias = (next(v for n, v in values.items() if n.endswith(part)) for part in ("kernel:0", "bias:0"))
+        np.testing.assert_allclose(values["predictions"], values["inputs"] @ kernel + bias, atol=1e-6)
+
+
 CALLS = """
 import tensorflow as tf
 
