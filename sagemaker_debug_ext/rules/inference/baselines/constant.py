@@ -19,6 +19,7 @@ from sagemaker_debug_ext.rules.inference.losses import (
 )
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 
 FEWEST_TARGETS: Final = 200
 """Minimum number of targets for the error of a constant prediction."""
@@ -107,7 +108,7 @@ class BaselineComparison:
         Weights of classes shift the predictions, so that their cross entropy is no measure of success. Where targets
         are indices of classes, nothing is compared then.
         """
-        if loss.num_classes is not None and weighs_classes(view, loss):
+        if loss.num_classes is not None and (weighs_classes(view, loss) or _is_lowered(view, loss)):
             return None
         is_weighed_here = is_weighed(loss) or (loss.is_binary and view.program.is_weighted)
         if loss.name not in self._weighed and is_weighed_here:
@@ -161,6 +162,13 @@ class BaselineComparison:
         """Return the mean of `LossObservation.share_explained` of binary predictions; 0 if it is unknown."""
         shares = [observation.share_explained for observation in self._answered.get(name, ())]
         return statistics.fmean([share for share in shares if share is not None] or [0.0])
+
+
+def _is_lowered(view: StepView, loss: LossObservation) -> bool:
+    """Return whether a loop has a loss below the cross entropy of TensorFlow that it calls, so that it weights this."""
+    record = view.program.loss(naming_scheme_of(view.trial).loss_of(loss.answers_name))
+    is_of_loop = record is not None and record.type.endswith("softmax_cross_entropy_with_logits")
+    return is_of_loop and loss.cross_entropy is not None and loss.value < (1 - WEIGHED) * loss.cross_entropy
 
 
 class _Answered(NamedTuple):

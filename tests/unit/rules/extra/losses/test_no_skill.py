@@ -45,6 +45,29 @@ def test_a_model_must_beat_a_constant_of_each_target(run_rule, kind, confidence,
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "fires"),
+    [
+        ("sparse_softmax_cross_entropy_with_logits", 0.5, False),
+        ("sparse_softmax_cross_entropy_with_logits", 1.0, True),
+        ("sparse_categorical_crossentropy", 0.5, True),
+    ],
+)
+def test_a_loop_that_weights_the_loss_of_classes_shifts_the_predictions(
+    make_trial, run_rule, monkeypatch, kind, value, fires
+):
+    """A function of TensorFlow gives the loss of each sample, which the loop takes times weights."""
+    loss = LossRecord(name="predictions", type=kind)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", losses=(loss,)))
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        labels = (rng.random(30) < 0.1).astype(int)
+        scores = np.zeros((30, 2))
+        steps.append({"predictions": scores, "labels": labels, "loss": value * np.log(2)})
+    trial = make_trial(steps_of(steps), collections=KERAS_COLLECTIONS)
+    assert bool(run_rule("NoSkill", trial)) == fires
+
+
 @pytest.mark.parametrize(("gap", "fires"), [(0.2, True), (2.0, False), (-2.0, True)])
 def test_a_model_that_tells_rare_pixels_apart_has_skill_although_its_level_is_wrong(run_rule, gap, fires):
     """Logits of three pixels of a hundred that are larger than those of others, which are not small enough yet."""
