@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.few_targets import TIMES, FewTargets
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
 from sagemaker_debug_ext.rules.inference.moving_goals import MovingTargets, TargetOrder
+from sagemaker_debug_ext.rules.inference.samples.few_targets import TIMES, FewTargets
 from sagemaker_debug_ext.rules.inference.training import (
     RollingWindow,
     is_part_of_total,

@@ -8,10 +8,10 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.baselines.constant import GAIN, BaselineComparison
-from sagemaker_debug_ext.rules.inference.few_targets import TIMES, FewTargets
 from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.moving_goals import AdversarialLosses, MovingTargets
+from sagemaker_debug_ext.rules.inference.samples.few_targets import TIMES, FewTargets
 from sagemaker_debug_ext.rules.inference.training import (
     DeferredMeasurements,
     RollingWindow,

@@ -1,1 +1,1 @@
-"""What a set of samples is like: how much its features vary, and whether it comes in the order of time."""
+"""What a set of samples is like: how many there are, how much they vary, and whether they come in the order of time."""
