@@ -46,14 +46,19 @@ class _LastCall:
     Args:
         model: The model.
         trains: Whether it was told to train; None if unknown.
-        output: What it returned; None if that cannot be told from others.
+        outputs: What it returned, without its structure; None for what cannot be told from others.
         is_apart: Whether neither a tape of the script was open nor `fit` ran, as in a validation.
     """
 
     model: weakref.ref[Any]
     trains: bool | None
-    output: weakref.ref[Any] | None
+    outputs: tuple[weakref.ref[Any] | None, ...]
     is_apart: bool
+
+    def number_of(self, value: Any) -> int | None:
+        """Return which output a tensor is; None if it is none of them."""
+        found = (number for number, output in enumerate(self.outputs) if output is not None and output() is value)
+        return next(found, None)
 
 
 class LoopWatcher:
@@ -103,7 +108,8 @@ class LoopWatcher:
                 return outputs
             with never_into_script(_not_noted):
                 told = kwargs.get("training", args[1] if len(args) > 1 else None)
-                self._last = _LastCall(weakref.ref(model), _trains(model, told), _reference(outputs), is_outside)
+                each = tuple(map(_reference, keras.tree.flatten(outputs)))
+                self._last = _LastCall(weakref.ref(model), _trains(model, told), each, is_outside)
                 hook = self._find_hook()
                 if hook is not None:
                     if args and not self._has_labels(hook):
@@ -150,19 +156,22 @@ class LoopWatcher:
         @functools.wraps(function)
         def called(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
             difference = function(left, right, *args, **kwargs)
-            answers = self._last.output() if self._last is not None and self._last.output is not None else None
-            if answers is not None and (answers is left or answers is right):
-                with never_into_script(_not_noted):
-                    self._note_difference(answers, right if answers is left else left, difference)
+            if self._last is not None:
+                for answers, targets in ((left, right), (right, left)):
+                    number = self._last.number_of(answers)
+                    if number is not None:
+                        with never_into_script(_not_noted):
+                            self._note_difference(answers, targets, difference, number)
+                        break
             return difference
 
         return called
 
-    def _note_difference(self, answers: Any, targets: Any, difference: Any) -> None:
+    def _note_difference(self, answers: Any, targets: Any, difference: Any, number: int) -> None:
         hook, model = self._find_any(), self._last.model() if self._last is not None else None
         open_hook = self._find_hook()
         if open_hook is not None and not self._is_eager() and _lengths(targets)[:1] == _lengths(answers)[:1] != ():
-            self._save_labels(open_hook, targets)
+            self._save_labels(open_hook, targets, number)
         if hook is not None and model is not None and _is_column(answers) and _is_vector(targets):
             hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
 
@@ -201,12 +210,14 @@ class LoopWatcher:
             replay = hook.replay_of_call(model, named, inputs.dtype)
             self._arguments.note_computation(functools.partial(_computed, hook, weakref.ref(model), replay))
 
-    def _save_labels(self, hook: KerasHook, labels: Any) -> None:
+    def _save_labels(self, hook: KerasHook, labels: Any, number: int) -> None:
+        """Save the labels of an output, under the number that this has if there are several."""
         if self._has_labels(hook):
             return
+        name = "labels" if self._last is None or len(self._last.outputs) == 1 else f"labels_{number}"
         if self._is_eager():
-            hook.save_loop_batch({"labels": labels})
-        elif not self._arguments.note("labels", labels):
+            hook.save_loop_batch({name: labels})
+        elif not self._arguments.note(name, labels):
             return
         self._labelled = weakref.ref(hook.taped_step)
 
@@ -216,13 +227,14 @@ class LoopWatcher:
 
     def _note_loss(self, labels: Any, predictions: Any, make: Callable[[Any], LoopLoss], of: Any) -> None:
         last = self._last
-        if last is None or last.output is None or last.output() is not predictions:
+        number = None if last is None else last.number_of(predictions)
+        if last is None or number is None:
             return
         hook, apart, model = self._find_hook(), self._find_apart() if last.is_apart else None, last.model()
         if hook is not None and model is not None:
             with never_into_script(_not_noted):
-                self._save_labels(hook, labels)
-            hook.note_loop(model, LoopCall(last.trains, make(of)))
+                self._save_labels(hook, labels, number)
+            hook.note_loop(model, LoopCall(last.trains, attrs.evolve(make(of), number=number)))
         elif apart is not None and model is not None and last.trains:
             apart.note_validation(model)
 

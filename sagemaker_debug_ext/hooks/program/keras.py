@@ -39,10 +39,12 @@ class LoopLoss:
     Args:
         type: Name of its function; empty for one of the script.
         arguments: Its numbers, flags and names.
+        number: Which output of the model it is computed of.
     """
 
     type: str
     arguments: dict[str, Any] = attrs.field(factory=dict)
+    number: int = 0
 
     @classmethod
     def of_keras(cls, loss: Any) -> LoopLoss:
@@ -233,11 +235,12 @@ def _losses_by_output(model: Any, given: Any) -> list[Any]:
 
 
 def _losses_of_loop(loop: LoopCall, tails: list[list[Any]], names: dict[int, str]) -> Iterator[LossRecord]:
-    """Yield the loss that a custom loop computes of the one output of the model."""
+    """Yield the loss that a custom loop computes of an output of the model."""
     if loop.loss is not None:
-        tail = tails[0] if len(tails) == 1 else []
-        layers = tuple(_layer(layer, names, loop.trains) for layer in tail)
-        yield LossRecord(name="predictions", type=loop.loss.type, arguments=loop.loss.arguments, tail=layers)
+        number = loop.loss.number
+        layers = tuple(_layer(layer, names, loop.trains) for layer in (tails[number] if number < len(tails) else []))
+        name = f"predictions_{number}" if len(tails) > 1 else "predictions"
+        yield LossRecord(name=name, type=loop.loss.type, arguments=loop.loss.arguments, tail=layers)
 
 
 def _with_targets(losses: tuple[LossRecord, ...], dtypes: tuple[str, ...]) -> tuple[LossRecord, ...]:

@@ -371,13 +371,19 @@ tf.keras.utils.set_random_seed(3)
 layers = tf.keras.layers
 model = tf.keras.Sequential([tf.keras.Input((4,)), layers.Dense(8), layers.BatchNormalization(), layers.ReLU()])
 model.add(layers.Dense(3, "softmax" if "softmax" in sys.argv else None))
+if "pair" in sys.argv:
+    model = tf.keras.Model(model.inputs, [model.outputs[0], layers.Softmax()(model.outputs[0])])
 optimizer = tf.keras.optimizers.SGD(0.1)
 loss_object = tf.keras.losses.SparseCategoricalCrossentropy(from_logits="softmax" not in sys.argv)
 x, y = tf.random.normal((48, 4)), tf.constant([0, 1, 2] * 16)
 
+def answer(x, **told):
+    answers = model(x, **told)
+    return answers["second" in sys.argv] if "pair" in sys.argv else answers
+
 def train(x, y):
     with tf.GradientTape() as tape:
-        answers = model(x) if "idle" in sys.argv else model(x, training=True)
+        answers = answer(x) if "idle" in sys.argv else answer(x, training=True)
         if "object" in sys.argv:
             loss = loss_object(y, answers)
         else:
@@ -388,17 +394,17 @@ def train(x, y):
 def look_at_what_matters(x):
     with tf.GradientTape() as tape:
         tape.watch(x)
-        best = tf.reduce_max(model(x), axis=1)
+        best = tf.reduce_max(answer(x), axis=1)
     return tape.gradient(best, x)
 
 def validate(x, y):
-    return loss_object(y, model(x, training="always" in sys.argv))
+    return loss_object(y, answer(x, training="always" in sys.argv))
 
 step, check = (tf.function(train), tf.function(validate)) if "graph" in sys.argv else (train, validate)
 losses = [float(step(x[i : i + 8], y[i : i + 8])) for i in range(0, 48, 8)]
 check(x[:8], y[:8])
 look_at_what_matters(x)
-print([loss.hex() for loss in losses], float(tf.reduce_sum(model(x))).hex())
+print([loss.hex() for loss in losses], float(tf.reduce_sum(answer(x))).hex())
 """
 
 
@@ -413,6 +419,9 @@ print([loss.hex() for loss in losses], float(tf.reduce_sum(model(x))).hex())
         pytest.param(("eager", "object", "always"), ["wrong mode"], id="the same in eager code"),
         pytest.param(("graph", "softmax"), ["loss or output"], id="softmax twice"),
         pytest.param(("eager", "softmax", "idle"), ["wrong mode", "loss or output"], id="both, in eager code"),
+        pytest.param(("graph", "pair"), [], id="sound with scores and probabilities"),
+        pytest.param(("graph", "pair", "second"), ["loss or output"], id="the second of both"),
+        pytest.param(("eager", "pair", "second"), ["loss or output"], id="the second in eager code"),
     ],
 )
 def test_run_when_script_has_a_loop_with_a_fault_then_is_named(arguments, causes, script, configured, forks):

@@ -403,11 +403,13 @@ class LossInputMismatch(TensorRule):
 
     def _measure_loop(self, view: StepView, name: str) -> Measurement | None:
         """Return the problem that the record shows of a loss whose predictions were not saved."""
-        targets = naming_scheme_of(view.trial).targets_of(_PREDICTIONS)
-        if {_PREDICTIONS, targets} <= set(view.tensor_names):
+        numbered = (loss.name for loss in view.program.losses if loss.name.startswith(_PREDICTIONS))
+        answers = next(numbered, _PREDICTIONS)  # of the output that the loop has a loss of
+        targets = naming_scheme_of(view.trial).targets_of(answers)
+        if {answers, targets} <= set(view.tensor_names):
             return None
         labels = view.value(targets) if targets in view.tensor_names else None
-        output = output_of(view.program, _PREDICTIONS, np.empty(0) if labels is None else labels)
+        output = output_of(view.program, answers, np.empty(0) if labels is None else labels)
         if output is not None:
             problem = problem_of_pairing(output)
         else:  # of a model with outputs, `_problem_of_output` tells it
