@@ -38,6 +38,8 @@ GAPS_IN_TARGETS: list[tuple[dict[str, Any], bool]] = [
     ({"L1Loss_input_1": [1.0, np.nan]}, False),
     ({"L1Loss_input_1": [1.0, np.nan], "L1Loss_output_0": np.nan}, True),
     ({"L1Loss_input_1": [1.0, np.nan], "gradient/fc.weight": [np.nan]}, True),
+    ({"L1Loss_input_1": [np.nan, np.nan]}, True),
+    ({"L1Loss_input_1": [1.0, np.inf]}, True),
     ({"L1Loss_input_0": [1.0, np.nan]}, True),
     ({"Net_input_0": [1.0, np.nan]}, True),
 ]

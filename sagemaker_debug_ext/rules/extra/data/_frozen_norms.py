@@ -31,7 +31,7 @@ WIDE: Final = 4.0
 FOLLOWED: Final = (0.5, 2.0)
 """Ratio of the variance of a batch to the average, from which on and up to which that has followed."""
 FEWEST_STEPS: Final = 50
-"""Number of training steps after which averages have followed, where they are not saved: ten times the usual lag."""
+"""Number of training steps after which averages have followed, where they are not saved: five times the usual lag."""
 
 
 class FrozenNorms:

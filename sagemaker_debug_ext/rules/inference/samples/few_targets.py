@@ -7,12 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.losses import observed_losses
+from sagemaker_debug_ext.rules.inference.losses import FEWEST_TARGETS, observed_losses
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
-FEWEST: Final = 8
-"""Number of targets from which on a loss says much about the model."""
 TIMES: Final = 8
 """Number of times as many losses of few targets to average."""
 
@@ -30,7 +28,7 @@ class FewTargets:
         """Observe the losses of a step."""
         for loss in observed_losses(view):
             self._num_seen[loss.name] += 1
-            if loss.targets.size < FEWEST:
+            if loss.targets.size < FEWEST_TARGETS:
                 self._num_few[loss.name] += 1
                 targets = np.sort(loss.targets, axis=None)
                 if not np.array_equal(self._first.setdefault(loss.name, targets), targets):

@@ -94,18 +94,19 @@ def test_a_layer_without_weights_that_makes_all_the_same_is_dead(run_rule, since
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "value", "cause"),
+    ("name", "shape", "given", "value", "cause"),
     [
-        ("scores", (8, 6, 1), 1.0, "axes"),
-        ("scores", (8, 6, 1), 0.5, "dead units"),
-        ("scores", (8, 6), 1.0, "dead units"),
-        ("Net", (8, 6, 1), 1.0, "initialisation"),
+        ("scores", (8, 6, 1), 0.0, 1.0, "axes"),
+        ("scores", (8, 6, 1), 50.0, 1.0, "dead units"),
+        ("scores", (8, 6, 1), 0.0, 0.5, "dead units"),
+        ("scores", (8, 6), 0.0, 1.0, "dead units"),
+        ("Net", (8, 6, 1), 0.0, 1.0, "initialisation"),
     ],
-    ids=["one entry", "another value", "several entries", "the whole model"],
+    ids=["one entry", "a sigmoid", "another value", "several entries", "the whole model"],
 )
-def test_a_softmax_over_an_axis_with_one_entry_takes_the_wrong_axis(run_rule, name, shape, value, cause):
+def test_a_softmax_over_an_axis_with_one_entry_takes_the_wrong_axis(run_rule, name, shape, given, value, cause):
     """All its weights are 1, so that nothing is attended to."""
-    varied = RNG.normal(size=shape)
+    varied = given + RNG.normal(size=shape)
     tensors = {f"{name}_input_0": varied, f"{name}_output_0": np.full(shape, value)}
     assert first_cause(run_rule("ActivationCollapse", steps_of_layers(lambda *_: tensors))) == cause
 

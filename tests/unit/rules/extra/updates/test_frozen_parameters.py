@@ -164,9 +164,10 @@ def test_an_offset_without_effect_on_the_loss_is_tolerated(run_rule, slope_of_we
         (0.0, (2, 5), "initialisation"),
         (1.0, (2, 5), "loss or output"),
         (0.0, (4, 5), "loss or output"),
+        (0.0, (3, 2), "loss or output"),
         (0.0, (2,), "loss or output"),
     ],
-    ids=["both are 0", "one is 0", "no product", "a bias"],
+    ids=["both are 0", "one is 0", "no product", "side by side", "a bias"],
 )
 def test_weights_that_are_multiplied_are_not_both_zero_at_first(run_rule, other, shape, cause):
     """Neither has a gradient then, as of an adapter of low rank; that of other weights is 0 because of the loss."""
