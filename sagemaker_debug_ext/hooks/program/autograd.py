@@ -6,14 +6,16 @@ changed, and nothing of it is kept.
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from torch import Tensor
 
-from sagemaker_debug_ext.store.format.program import LayerRecord, SoftmaxRecord
+from sagemaker_debug_ext.store.format.program import LayerRecord, ReshapeRecord, SoftmaxRecord
 
 _LONGEST_TAIL: Final = 12
 """Number of operations to look at."""
@@ -71,8 +73,13 @@ _MOST_OF_ALL: Final = 2_000
 """Number of operations among which leaves are looked for."""
 _NEGATIVE: Final = 1 << 64
 """What operations have added to an axis that is counted from the end."""
-_MOST_BEFORE_SOFTMAX: Final = 500
-"""Number of operations among which softmaxes are looked for, so that it takes less than a millisecond."""
+_MOST_NEAR: Final = 500
+"""Number of operations among which softmaxes and reshapes are looked for, so that it takes a millisecond."""
+_VIEWS: Final = frozenset({"View", "ReshapeAlias", "UnsafeView"})
+"""Operations that give other axes to the same numbers, in the same order."""
+_PRODUCTS: Final = frozenset({"Addmm", "Mm", "Bmm"})
+"""Products of matrices, whose result PyTorch views with the further axes of what a layer was given."""
+_PADDING: Final = "ConstantPadNd"
 _OPERANDS: Final = ("_saved_self", "_saved_other", "_saved_mat1", "_saved_mat2", "_saved_vec", "_saved_tensor")
 """Attributes in which operations keep what they are computed of."""
 
@@ -87,8 +94,50 @@ def tail_of(output: Tensor) -> tuple[LayerRecord, ...]:
 
 def softmaxes_before(output: Tensor) -> tuple[SoftmaxRecord, ...]:
     """Return the softmaxes among the nearest operations that make a tensor, the last one first."""
-    nodes = (node for node in _all_before(output.grad_fn, _MOST_BEFORE_SOFTMAX) if _kind(node) == "Softmax")
+    nodes = (node for node in _all_before(output.grad_fn, _MOST_NEAR) if _kind(node) == "Softmax")
     return tuple(record for node in nodes if (record := _softmax(node)) is not None)
+
+
+def cutting_reshapes(output: Tensor) -> tuple[ReshapeRecord, ...]:
+    """Return the reshapes that cut across axes among the nearest operations that make a tensor, the last one first.
+
+    Those of padded numbers are left out, which shift rows against each other on purpose.
+    """
+    views = [node for node in _all_before(output.grad_fn, _MOST_NEAR) if _kind(node) in _VIEWS]
+    viewed_again = {before for node in views if (before := _view_before(node)) is not None}
+    found = (_reshape(node) for node in views if node not in viewed_again)
+    return tuple(dict.fromkeys(record for record in found if record is not None))
+
+
+def cuts_across_axes(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Return whether no way of splitting axes, and then joining neighbours, makes one shape of another.
+
+    Axes can be split and joined so that both shapes come out if, among the places at which either begins anew after
+    some of its axes, each is a multiple of the one before. A reshape from (samples, times, features) to (samples,
+    features, times) is none of these, unless one length is a multiple of the other by chance.
+    """
+    places = sorted({*itertools.accumulate(before, operator.mul), *itertools.accumulate(after, operator.mul)})
+    return any(place % earlier for earlier, place in itertools.pairwise(places) if earlier)
+
+
+def _reshape(node: Any) -> ReshapeRecord | None:
+    """Return the record of a reshape, together with those just before it, if they cut across axes."""
+    first = node
+    while (before := _view_before(first)) is not None:
+        first = before
+    made, sizes = getattr(node, "_input_metadata", ()), getattr(first, "_saved_self_sym_sizes", ())
+    if not made or _kind(first.next_functions[0][0]) == _PADDING:
+        return None
+    shapes = [tuple(map(int, shape)) for shape in (sizes, made[0].shape)]
+    return ReshapeRecord(before=shapes[0], after=shapes[1]) if cuts_across_axes(*shapes) else None
+
+
+def _view_before(node: Any) -> Any:
+    """Return the reshape that another one continues; None if there is none, or if it belongs to a product."""
+    before = node.next_functions[0][0]
+    if _kind(before) not in _VIEWS or _kind(before.next_functions[0][0]) in _PRODUCTS:
+        return None
+    return before
 
 
 def _softmax(node: Any) -> SoftmaxRecord | None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 from torch.utils.data import DataLoader, default_collate
 
-from sagemaker_debug_ext.hooks.program.autograd import softmaxes_before, spread_shape, tail_of
+from sagemaker_debug_ext.hooks.program.autograd import cutting_reshapes, softmaxes_before, spread_shape, tail_of
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
 _MOST_NUMBERS: Final = 100
@@ -83,19 +83,20 @@ class TorchProgram:
             tail=tail_of(tensors[0]),
             target_dtype=_dtype(tensors[1]) if len(tensors) > 1 else None,
             softmaxes=softmaxes_before(tensors[0]),
+            reshapes=cutting_reshapes(tensors[0]),
         )
         return True
 
     def note_own_loss(self, loss: Tensor, answers: tuple[int, ...]) -> bool:
-        """Note a loss that the script computes itself, if its targets have spread the answers of the model.
+        """Note a loss that the script computes itself, if targets spread the answers, or a reshape cuts across axes.
 
         Args:
             loss: The loss.
             answers: Shape of the output of the last forward pass.
         """
-        shape = spread_shape(loss, answers)
-        if shape and not self.knows_loss(_OWN_LOSS):
-            self._losses[_OWN_LOSS] = LossRecord(name=_OWN_LOSS, type="", spread_shape=shape)
+        shape, reshapes = spread_shape(loss, answers), cutting_reshapes(loss)
+        if (shape or reshapes) and not self.knows_loss(_OWN_LOSS):
+            self._losses[_OWN_LOSS] = LossRecord(name=_OWN_LOSS, type="", spread_shape=shape, reshapes=reshapes)
             return True
         return False
 

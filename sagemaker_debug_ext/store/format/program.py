@@ -68,6 +68,19 @@ class SoftmaxRecord:
 
 
 @attrs.frozen(kw_only=True)
+class ReshapeRecord:
+    """A reshape that cuts across axes: no splitting and joining of neighbouring axes makes one shape of the other.
+
+    Args:
+        before: Shape of what is reshaped.
+        after: Shape of what it makes.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+@attrs.frozen(kw_only=True)
 class LossRecord:
     """A loss.
 
@@ -81,6 +94,7 @@ class LossRecord:
             spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown. A length is -1 in a graph
             for batches of any size.
         softmaxes: The softmaxes between its predictions and the inputs of PyTorch models, the last one first.
+        reshapes: The reshapes there that cut across axes, the last one first.
     """
 
     name: str
@@ -90,6 +104,7 @@ class LossRecord:
     target_dtype: str | None = None
     spread_shape: tuple[int, ...] = ()
     softmaxes: tuple[SoftmaxRecord, ...] = ()
+    reshapes: tuple[ReshapeRecord, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -257,6 +272,10 @@ class ProgramRecord:
                     softmaxes=tuple(
                         _known(SoftmaxRecord, softmax, shape=tuple(softmax["shape"]))
                         for softmax in loss.get("softmaxes", ())
+                    ),
+                    reshapes=tuple(
+                        _known(ReshapeRecord, reshape, before=tuple(reshape["before"]), after=tuple(reshape["after"]))
+                        for reshape in loss.get("reshapes", ())
                     ),
                 )
                 for loss in content["losses"]

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
-from sagemaker_debug_ext.hooks.program.autograd import softmaxes_before, spread_shape  # noqa: E402
+from sagemaker_debug_ext.hooks.program.autograd import (  # noqa: E402
+    cuts_across_axes,
+    cutting_reshapes,
+    softmaxes_before,
+    spread_shape,
+)
 from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
@@ -204,3 +211,63 @@ def test_softmax_when_a_checkpoint_computes_it_anew_then_is_not_computed_for_the
     weights = torch.utils.checkpoint.checkpoint(layer, scores, use_reentrant=False)
     assert [record.axis for record in softmaxes_before(weights)] == [0]
     assert calls == [1]
+
+
+def shift_rows(scores):
+    """Shift rows against each other, as attentions do whose scores depend on distances."""
+    padded = torch.nn.functional.pad(scores, (1, 0))
+    return padded.view(*scores.shape[:-2], scores.shape[-1] + 1, scores.shape[-2])[..., 1:, :]
+
+
+@pytest.mark.parametrize(
+    ("reshape", "found"),
+    [
+        (lambda value: value.view(5, 6, 4), [((5, 4, 6), (5, 6, 4))]),
+        (lambda value: value.view(4, 5, 6), [((5, 4, 6), (4, 5, 6))]),
+        (lambda value: value.flatten().view(5, 6, 4), [((5, 4, 6), (5, 6, 4))]),
+        (lambda value: value.relu().reshape(4, 30), [((5, 4, 6), (4, 30))]),
+        (lambda value: value.transpose(0, 1).reshape(5, 24), [((4, 5, 6), (5, 24))]),
+        (lambda value: value.transpose(1, 2).reshape(5, 24), []),
+        (lambda value: value.view(5, 2, 2, 3, 2).view(10, 12), []),
+        (lambda value: value.tanh().view(6, 20).view(5, 24), []),
+        (lambda value: value.permute(2, 0, 1)[..., None], []),
+        (shift_rows, []),
+    ],
+    ids=[
+        "view", "view of a product", "two views", "later", "after a transpose", "transpose", "split and join",
+        "back again", "permute", "shifted rows",
+    ],
+)  # fmt: skip
+def test_reshapes_when_they_cut_across_axes_then_are_known_by_both_shapes(reshape, found):
+    """What is viewed twice in a row is one reshape."""
+    states = torch.nn.Linear(3, 6)(torch.ones(5, 4, 3))
+    records = cutting_reshapes(reshape(states).sum(-1).tanh())
+    assert [(record.before, record.after) for record in records] == found
+
+
+@given(
+    lengths=st.lists(st.integers(1, 5), min_size=1, max_size=6),
+    cuts=st.lists(st.booleans(), min_size=6, max_size=6),
+    others=st.lists(st.booleans(), min_size=6, max_size=6),
+)
+def test_reshapes_when_they_split_and_join_axes_then_cut_across_none(lengths, cuts, others):
+    """Both shapes join neighbours of the same axes."""
+
+    def joined(ends):
+        shape = [lengths[0]]
+        for length, ends_here in zip(lengths[1:], ends, strict=False):
+            if ends_here:
+                shape.append(length)
+            else:
+                shape[-1] *= length
+        return shape
+
+    assert not cuts_across_axes(joined(cuts), joined(others))
+
+
+def test_reshape_when_a_loss_of_the_script_follows_then_is_in_the_record():
+    """Losses that are no modules are seen where their backward pass starts."""
+    states = torch.nn.Linear(3, 6)(torch.ones(5, 4, 3))
+    program = TorchProgram()
+    assert program.note_own_loss((states.view(5, 6, 4) ** 2).mean(), (5, 4, 6))
+    assert [loss.reshapes[0].after for loss in program.record().losses] == [(5, 6, 4)]

@@ -8,7 +8,13 @@ import pytest
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.extra.layers._attention_heads import HeadMixup, find_head_mixup
 from sagemaker_debug_ext.rules.extra.layers.axis_mixup import is_reshaped_series
-from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord, SoftmaxRecord
+from sagemaker_debug_ext.store.format.program import (
+    LayerRecord,
+    LossRecord,
+    ProgramRecord,
+    ReshapeRecord,
+    SoftmaxRecord,
+)
 from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import TRAIN, fired_at, loss_tensors
 
@@ -184,6 +190,25 @@ def test_softmaxes_before_the_predictions_are_over_what_competes(run_rule, monke
     values = {"head_input_0": np.ones((6, 3)), **loss_tensors(np.ones((6, 3)), np.arange(6) % 3)}
     issues = run_rule("AxisMixup", steps_of(lambda _: values))
     assert fired_at(issues) == ([1] if fires and activation == "linear" else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("CrossEntropyLoss", "CrossEntropyLoss_input_0"), ("loss", "loss_output_0"), ("MSELoss", None)],
+    ids=["of a module", "of the script", "not saved"],
+)
+def test_reshapes_that_cut_across_axes_fire_where_their_loss_was_saved(run_rule, monkeypatch, name, found):
+    """The record tells of a loss of the script itself by the name of its output."""
+    loss = LossRecord(name=name, type=name, reshapes=(ReshapeRecord(before=(6, 5, 8), after=(6, 8, 5)),))
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
+    values = {
+        "head_input_0": np.ones((6, 3)),
+        "loss_output_0": np.ones(()),
+        **loss_tensors(np.ones((6, 3)), np.arange(6) % 3),
+    }
+    issues = run_rule("AxisMixup", steps_of(lambda _: values))
+    assert [issue.tensors for issue in issues] == ([] if found is None else [(found,)])
+    assert all("makes (6, 8, 5) of (6, 5, 8)" in issue.message for issue in issues)
 
 
 def test_steps_of_another_model_are_counted_on_their_own(run_rule):
