@@ -87,6 +87,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "GeneralizationGap": _LOSS,
     "EvaluationMismatch": _INPUTS,
     "EvaluationOverlap": _INPUTS,
+    "MisalignedTargets": _INPUTS,
     "TokenShift": _CLASSES,
     "MovingAverageLag": _LOSS,
     "TrainEvalMixup": RuleEvidence("loss", ("output_zeros",)),

@@ -173,6 +173,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("EvaluationMismatch", "evaluation data", text=ANOTHER_ORDER),
     Sign("EvaluationMismatch", "inputs", text=OTHER_SCALE),
     Sign("TreeGrowth", "evaluation data", text=NOT_THERE),
+    Sign("MisalignedTargets", "labels"),
     Sign("TokenShift", "leaking feature", text=SEEN),
     Sign("TokenShift", "labels", text=LATER),
     Sign("LeakingFeature", "leaking feature"),

@@ -78,6 +78,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "LossInputMismatch": {"patience": 40, "patience_running": 300},
     "LossPlateau": {"unless_learnt": LEARNT},
     "LossSpike": {"factor": 10, "patience": 2, "unless_learnt": LEARNT},
+    "MisalignedTargets": {},
     "MissingActivation": {},
     "MovingAverageLag": {},
     "NoSkill": {},

@@ -110,6 +110,7 @@ def _vanishing() -> dict[str, Any]:
 
 _HIDDEN = _numbers(8, 6)
 _TOKENS = np.random.default_rng(0).integers(0, 9, (4, 12))
+_PICTURES = _numbers(8, 1, 9, 9)
 _NO_SPLITS = {
     "trees/Node": np.arange(1), "trees/Split": np.array([np.nan]), "trees/Gain": np.array([0.5]),
     "trees/Cover": np.array([100.0]),
@@ -152,6 +153,10 @@ EXTRA_SCENES = {
     "TokenShift": Scene(
         train({"Net_input_0": _TOKENS[:, :-2], **loss_tensors(_numbers(40, 9), _TOKENS[:, 2:].reshape(-1))}), [0],
         {"patience": 1}, ("CrossEntropyLoss_input_1",),
+    ),
+    "MisalignedTargets": Scene(
+        train({"Net_input_0": _PICTURES, **loss_tensors(_PICTURES, _PICTURES[..., ::-1], name="MSELoss")}), [0],
+        {"samples": 8}, ("MSELoss_input_1", "Net_input_0"),
     ),
     "LearningRateSchedule": Scene(
         train({"SGD_learning_rate_0": 0.1}, *[{"SGD_learning_rate_0": 1e-9}] * 5), [5], {}, ("SGD_learning_rate_0",)

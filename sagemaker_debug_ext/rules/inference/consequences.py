@@ -31,8 +31,8 @@ FAULTS: Final = (
     | {
         "AxisMixup", "DuplicateBatches", "FlatLoss", "FrozenParameters", "GradientDecay", "GradientsNotReset",
         "InitialWeights", "LabelMix", "LearningRateTooHigh", "LearningRateTooLow", "LossDirection",
-        "MissingActivation", "NonFiniteOrigin", "OverRegularisation", "ReplicaDivergence", "SaturatedActivation",
-        "TokenShift", "TrainEvalMixup", "UnbrokenSymmetry", "WeightUpdateRatio",
+        "MisalignedTargets", "MissingActivation", "NonFiniteOrigin", "OverRegularisation", "ReplicaDivergence",
+        "SaturatedActivation", "TokenShift", "TrainEvalMixup", "UnbrokenSymmetry", "WeightUpdateRatio",
     }
 )  # fmt: skip
 """Rules that find faults with which a model learns nothing."""
