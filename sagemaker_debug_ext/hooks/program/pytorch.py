@@ -120,7 +120,8 @@ class TorchProgram:
         if self._held.get(optimizer) == sizes:
             return False
         self._held[optimizer] = sizes
-        held = {id(parameter) for group in groups for parameter in group["params"] if parameter.requires_grad}
+        trained = [parameter for group in groups for parameter in group["params"] if parameter.requires_grad]
+        held = set(map(id, trained))
         numbers = {name: value for name, value in groups[0].items() if name != "params"} if groups else {}
         record = OptimizerRecord(
             type=type(optimizer).__name__,
@@ -130,6 +131,7 @@ class TorchProgram:
                 if _is_plain(value) or isinstance(value, tuple)
             },
             parameters=tuple(dict.fromkeys(name for name, parameter in parameters() if id(parameter) in held)),
+            has_gradients=any(parameter.grad is not None for parameter in trained),
         )
         if record in self._optimizers or len(self._optimizers) >= _MOST_OPTIMIZERS:
             return False

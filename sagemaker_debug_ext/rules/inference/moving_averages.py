@@ -21,11 +21,13 @@ class MovingAverages:
 
     Attributes:
         layer: The layer; None if no averages are known.
+        fastest: The layer whose averages follow fastest, other than those that are of the last batch on purpose.
         num_steps: Number of training steps so far.
     """
 
     def __init__(self) -> None:
         self.layer: LayerRecord | None = None
+        self.fastest: LayerRecord | None = None
         self.num_steps = 0
         self._share = 0.0
         self._first_step: int | None = None
@@ -39,6 +41,8 @@ class MovingAverages:
                 (layer.moving_share, layer) for layer in self._program.layers if layer.moving_share is not None
             ]
             self._share, self.layer = min(averaging, key=lambda found: found[0], default=(0.0, None))
+            in_part = [found for found in averaging if found[0] < 1]
+            self.fastest = max(in_part, key=lambda found: found[0], default=(0.0, None))[1]
         step = view.step_in(view.mode) if is_training(view) else None
         if step is not None:
             self._first_step = step if self._first_step is None else self._first_step

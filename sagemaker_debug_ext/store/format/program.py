@@ -115,11 +115,13 @@ class OptimizerRecord:
         type: Name of its class.
         numbers: Its numbers and flags, such as ``learning_rate``.
         parameters: The parameters that it has to train, by the names of their tensors; empty if unknown.
+        has_gradients: Whether any of these had a gradient before its first update; None if unknown.
     """
 
     type: str
     numbers: Mapping[str, Any] = attrs.field(factory=dict)
     parameters: tuple[str, ...] = ()
+    has_gradients: bool | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -174,6 +174,17 @@ def test_spread_when_targets_are_broadcast_then_has_the_shape(loss, is_spread):
     assert spread_shape(loss(ANSWERS, TARGETS), tuple(ANSWERS.shape)) == ((5, 5) if is_spread else ())
 
 
+@pytest.mark.parametrize("has_backward", [True, False])
+def test_optimizer_when_no_backward_pass_came_then_is_known_to_have_no_gradient(has_backward):
+    """Its updates change nothing."""
+    layer = torch.nn.Linear(3, 2)
+    program = TorchProgram()
+    if has_backward:
+        layer(torch.ones(5, 3)).sum().backward()
+    assert program.note_optimizer(torch.optim.Adam(layer.parameters()))
+    assert [record.has_gradients for record in program.record().optimizers] == [has_backward]
+
+
 @pytest.mark.parametrize(("targets", "is_spread"), [(TARGETS[:, None], True), (TARGETS, False)])
 @pytest.mark.parametrize("is_clipped", [True, False])
 def test_spread_when_the_answer_is_a_distribution_then_has_the_shape(targets, is_spread, is_clipped):

@@ -1,4 +1,4 @@
-"""MovingAverageLag: moving averages of batch normalisations that follow too slowly for the length of the training."""
+"""MovingAverageLag: averages of batch normalisations that follow too slowly, or keep little but the last batch."""
 
 from __future__ import annotations
 
@@ -19,16 +19,24 @@ RATIO: Final = 2.0
 """Ratio of the validation loss to the training loss above which evaluation goes wrong."""
 FAR_WRONG: Final = 10.0
 """Ratio of the two above which averages that have moved further may explain it, because errors of layers multiply."""
+FORGETS: Final = 0.5
+"""Share of the way by which a step moves averages beyond which they are little more than those of its batch."""
+FEWEST_STEPS: Final = 10
+"""Number of training steps before which averages have little to keep."""
 
 
 class MovingAverageLag(BuiltinRule):
-    """Moving averages of batch normalisations are still near their initial values when training has ended.
+    """Moving averages of batch normalisations follow too slowly for the training, or keep little but the last batch.
 
     Evaluation uses these averages. With ``momentum=0.99`` in Keras, or 0.01 in PyTorch, each step moves them by a
     hundredth of the way, so that after 70 steps half of them is where they began. The rule fires when the job has ended
     if more than `max_left_percent` is left, and the last validation loss is more than twice the training loss. Half of
     that is enough if it is more than ten times the training loss. Losses are compared by evaluation rounds, or by name,
     as in Overfit. Hooks for PyTorch and Keras record how far each step moves averages.
+
+    The rule also fires at the first evaluation after ten training steps if each of these has moved averages by more
+    than half of the way, but not all of it: they are then little more than those of the last batch, which may be a
+    small one. So they are where a script gives PyTorch the ``momentum`` that Keras would need, or the other way round.
 
     Parameters:
         max_left_percent: Largest part of the initial values in the averages, in percent; 50 when not given.
@@ -45,7 +53,7 @@ class MovingAverageLag(BuiltinRule):
     begins_anew = True
     advice = (
         "Train for more steps, or let the averages follow faster: with a smaller momentum in Keras, such as 0.9, and a "
-        "larger one in PyTorch, such as 0.1."
+        "larger one in PyTorch, such as 0.1. A step should move them by a tenth of the way at most."
     )
     selection = LOSSES
 
@@ -54,6 +62,7 @@ class MovingAverageLag(BuiltinRule):
         self._has_eval_steps = False
         self._averages = MovingAverages()
         self._latest: list[Issue] = []
+        self._has_told = False
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (TensorRequirement("losses", self.selection),)
@@ -64,6 +73,9 @@ class MovingAverageLag(BuiltinRule):
         layer = self._averages.layer
         if layer is None:
             return None
+        forgetful = self._forgetful(view)
+        if forgetful:
+            return forgetful
         losses = comparable_losses(view, LOSSES)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         compared = self._rounds.observe(view.mode, losses)
@@ -89,6 +101,23 @@ class MovingAverageLag(BuiltinRule):
             f"{pair.training:.4g}."
         )
         return [self.found(view, text, tensors=[name], value=left, threshold=limit)]
+
+    def _forgetful(self, view: StepView) -> list[Issue]:
+        """Return an issue at the first evaluation if averages keep little but the last batch."""
+        layer, names = self._averages.fastest, view.selected(LOSSES) or list(view.tensor_names)
+        share = layer.moving_share if layer is not None else None
+        is_early = self._averages.num_steps < FEWEST_STEPS
+        if layer is None or share is None or share <= FORGETS or view.mode is not ModeKeys.EVAL or is_early:
+            return []
+        if self._has_told or not names:
+            return []
+        self._has_told = True
+        text = (
+            f"Evaluation normalises by averages of little more than the last batch: each training step moves those of "
+            f"{layer.name!r} by {share:.0%} of the way. The momentum of PyTorch is the share of the new batch, that of "
+            "Keras the share of those before."
+        )
+        return [self.found(view, text, tensors=names[:1], value=share, threshold=FORGETS)]
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue of the last evaluation, if no more steps will follow."""

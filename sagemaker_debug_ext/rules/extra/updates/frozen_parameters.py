@@ -40,6 +40,7 @@ RECURRENT: Final = re.compile(r"recurrent_kernel(:0)?$|weight_hh(_l[0-9]+)?(_rev
 NOTHING_BEFORE: Final = "its gradient is 0, as where each sequence is a single step, with nothing to remember"
 NOT_COMPILED: Final = "it was set to train after the model was compiled, which takes effect when it is compiled again"
 CUT_OFF: Final = "an optimizer is to train it, but no gradient ever reaches it, although others have one"
+NO_BACKWARD: Final = "its optimizer has updated it without any gradient, as where no backward pass comes before"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
 BOTH_ZERO: Final = "it is all 0, and so is another weight, as where one multiplies what the other gives"
@@ -160,6 +161,8 @@ class FrozenParameters(TensorRule):
       all gradients are 0, and the loss is not, or has been since the first step, the loss does not depend on the model
       at all.
     - No gradient reaches the parameter.
+    - No parameter of its optimizer has had a gradient before the first update, by the record of the program, and no
+      gradient was saved at the step: there was no backward pass.
     - A layer of Keras was set to train after the model was compiled, which was not compiled again: Keras goes on with
       the step that it has made for those that were set to train then.
 
@@ -304,7 +307,11 @@ class FrozenParameters(TensorRule):
             return HAS_GRADIENT if view.statistic(gradient, any_non_zero) else self._reason_of_zero(view, name)
         if naming_scheme_of(view.trial).path_of(name) in view.program.not_compiled:
             return NOT_COMPILED
-        return NO_GRADIENT if view.once(_has_gradients) else "gradients were not saved"
+        if view.once(_has_gradients):
+            return NO_GRADIENT
+        owners = [optimizer for optimizer in view.program.optimizers if name in optimizer.parameters]
+        has_none = bool(owners) and all(optimizer.has_gradients is False for optimizer in owners)
+        return NO_BACKWARD if has_none else "gradients were not saved"
 
     def _reason_of_zero(self, view: StepView, name: str) -> str:
         """Return why the gradient of a parameter is 0."""

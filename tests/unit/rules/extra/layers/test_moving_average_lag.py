@@ -84,3 +84,23 @@ def test_steps_of_an_earlier_model_do_not_count(run_rule, layers):
         for step in range(410)
     }
     assert fired_at(run_rule("MovingAverageLag", steps)) == [409]
+
+
+@pytest.mark.parametrize(
+    ("shares", "num_steps", "fires"),
+    [((0.1, 0.8), 20, True), ((0.5,), 20, False), ((1.0,), 20, False), ((1.0, 0.9), 20, True), ((0.8,), 8, False)],
+    ids=["one fast", "half", "the last batch on purpose", "one on purpose", "few steps"],
+)
+def test_averages_that_keep_little_but_the_last_batch_fire_once(run_rule, layers, shares, num_steps, fires):
+    """A momentum of 0.8 means that in PyTorch, and a fifth of it in Keras."""
+    layers(*shares)
+    issues = run_rule("MovingAverageLag", steps_of((1.0, 1.0), num_steps))
+    share = f"{max(share for share in shares if share < 1):.0%}" if fires else ""
+    assert all(f"by {share} of the way" in issue.message for issue in issues)
+    assert [issue.step for issue in issues] == [num_steps // 2] * fires
+
+
+def test_averages_of_the_last_batch_matter_in_evaluation_only(run_rule, layers):
+    """Training does not use them."""
+    layers(0.8)
+    assert run_rule("MovingAverageLag", {(TRAIN, step): {"loss": 1.0} for step in range(30)}) == []

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import CUT_OFF, NO_GRADIENT, has_directions, have_learnt
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
+    CUT_OFF,
+    NO_BACKWARD,
+    NO_GRADIENT,
+    has_directions,
+    have_learnt,
+)
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
 from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at, first_cause, steps_of, steps_with
@@ -311,6 +318,24 @@ def test_a_second_model_that_gets_copies_is_no_fault(run_rule, monkeypatch, froz
         for step in range(12)
     }  # fmt: skip
     assert bool(run_rule("FrozenParameters", steps)) is fires
+
+
+@pytest.mark.parametrize(
+    ("have_gradients", "is_named"), [((False,), True), ((False, True), False), ((None,), False), ((), False)]
+)
+def test_parameters_whose_optimizer_has_no_gradient_are_named_before_all_else(
+    run_rule, monkeypatch, have_gradients, is_named
+):
+    """Without a backward pass nothing is learnt, whatever else is wrong."""
+    optimizers = tuple(
+        OptimizerRecord(type="Adam", parameters=("fc.weight",), has_gradients=known) for known in have_gradients
+    )
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", optimizers=optimizers))
+    issues = run_rule("FrozenParameters", steps_of({"fc.weight": np.ones((4, 4))} for _ in range(12)))
+    assert [NO_BACKWARD in issue.message for issue in issues] == [is_named] * len(issues)
+    assert issues
+    mismatch = Issue(rule="LossInputMismatch", step=0, message="Answers do not suit the loss.")
+    assert (first_cause([mismatch, *issues]) == "parameters not trained") is is_named
 
 
 @pytest.mark.parametrize("is_trained", [True, False])
