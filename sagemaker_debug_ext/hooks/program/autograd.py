@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import attrs
 from torch import Tensor
 
 from sagemaker_debug_ext.store.format.program import LayerRecord, ReshapeRecord, SoftmaxRecord
@@ -92,21 +92,35 @@ def tail_of(output: Tensor) -> tuple[LayerRecord, ...]:
     return tuple(_operations(output))
 
 
-def softmaxes_before(output: Tensor) -> tuple[SoftmaxRecord, ...]:
-    """Return the softmaxes among the nearest operations that make a tensor, the last one first."""
-    nodes = (node for node in _all_before(output.grad_fn, _MOST_NEAR) if _kind(node) == "Softmax")
-    return tuple(record for node in nodes if (record := _softmax(node)) is not None)
+@attrs.frozen
+class NearOperations:
+    """The nearest operations that make a tensor.
 
-
-def cutting_reshapes(output: Tensor) -> tuple[ReshapeRecord, ...]:
-    """Return the reshapes that cut across axes among the nearest operations that make a tensor, the last one first.
-
-    Those of padded numbers are left out, which shift rows against each other on purpose.
+    Args:
+        kinds: Each operation with its name, the last one first.
     """
-    views = [node for node in _all_before(output.grad_fn, _MOST_NEAR) if _kind(node) in _VIEWS]
-    viewed_again = {before for node in views if (before := _view_before(node)) is not None}
-    found = (_reshape(node) for node in views if node not in viewed_again)
-    return tuple(dict.fromkeys(record for record in found if record is not None))
+
+    kinds: tuple[tuple[Any, str], ...]
+
+    @classmethod
+    def before(cls, output: Tensor) -> NearOperations:
+        """Return the operations before a tensor."""
+        return cls(tuple((node, _kind(node)) for node in _all_before(output.grad_fn, _MOST_NEAR)))
+
+    def softmaxes(self) -> tuple[SoftmaxRecord, ...]:
+        """Return the softmaxes, the last one first."""
+        found = (_softmax(node) for node, kind in self.kinds if kind == "Softmax")
+        return tuple(record for record in found if record is not None)
+
+    def cutting_reshapes(self) -> tuple[ReshapeRecord, ...]:
+        """Return the reshapes that cut across axes, the last one first.
+
+        Those of padded numbers are left out, which shift rows against each other on purpose.
+        """
+        views = [node for node, kind in self.kinds if kind in _VIEWS]
+        viewed_again = {before for node in views if (before := _view_before(node)) is not None}
+        found = (_reshape(node) for node in views if node not in viewed_again)
+        return tuple(dict.fromkeys(record for record in found if record is not None))
 
 
 def cuts_across_axes(before: Sequence[int], after: Sequence[int]) -> bool:
@@ -272,7 +286,7 @@ def _operations(output: Tensor) -> Iterator[LayerRecord]:
 
 def _kind(node: Any) -> str:
     """Return the name of an operation."""
-    return "" if node is None else re.sub(r"Backward\d*$", "", node.name())
+    return "" if node is None else node.name().rpartition("Backward")[0]
 
 
 def _before(node: Any) -> Any:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 from torch.utils.data import DataLoader, default_collate
 
-from sagemaker_debug_ext.hooks.program.autograd import cutting_reshapes, softmaxes_before, spread_shape, tail_of
+from sagemaker_debug_ext.hooks.program.autograd import NearOperations, spread_shape, tail_of
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
 _MOST_NUMBERS: Final = 100
@@ -76,14 +76,15 @@ class TorchProgram:
         tensors = [value for value in inputs if isinstance(value, Tensor)]
         if self.knows_loss(name) or not tensors or not tensors[0].requires_grad:
             return False
+        near = NearOperations.before(tensors[0])
         self._losses[name] = LossRecord(
             name=name,
             type=kind,
             arguments={key: plain for key, value in arguments.items() if (plain := _plain(value)) is not None},
             tail=tail_of(tensors[0]),
             target_dtype=_dtype(tensors[1]) if len(tensors) > 1 else None,
-            softmaxes=softmaxes_before(tensors[0]),
-            reshapes=cutting_reshapes(tensors[0]),
+            softmaxes=near.softmaxes(),
+            reshapes=near.cutting_reshapes(),
         )
         return True
 
@@ -94,7 +95,7 @@ class TorchProgram:
             loss: The loss.
             answers: Shape of the output of the last forward pass.
         """
-        shape, reshapes = spread_shape(loss, answers), cutting_reshapes(loss)
+        shape, reshapes = spread_shape(loss, answers), NearOperations.before(loss).cutting_reshapes()
         if (shape or reshapes) and not self.knows_loss(_OWN_LOSS):
             self._losses[_OWN_LOSS] = LossRecord(name=_OWN_LOSS, type="", spread_shape=shape, reshapes=reshapes)
             return True

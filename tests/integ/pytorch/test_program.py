@@ -10,9 +10,8 @@ torch = pytest.importorskip("torch")
 
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
 from sagemaker_debug_ext.hooks.program.autograd import (  # noqa: E402
+    NearOperations,
     cuts_across_axes,
-    cutting_reshapes,
-    softmaxes_before,
     spread_shape,
 )
 from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram  # noqa: E402
@@ -206,7 +205,7 @@ def test_softmaxes_when_functions_make_them_then_are_known_by_axis_and_shape(axi
     """Modules, functions and methods leave the same operation; the softmax of a logarithm is none."""
     scores = torch.nn.Linear(4, 3)(torch.ones(5, 2, 4))
     weights = torch.nn.functional.softmax(torch.nn.Softmax(dim=-1)(scores) @ torch.ones(3, 6), axis)
-    found = softmaxes_before(weights.sum(0).log_softmax(-1))
+    found = NearOperations.before(weights.sum(0).log_softmax(-1)).softmaxes()
     assert [(record.axis, record.shape) for record in found] == [(axis % 3, (5, 2, 6)), (2, (5, 2, 3))]
 
 
@@ -220,7 +219,7 @@ def test_softmax_when_a_checkpoint_computes_it_anew_then_is_not_computed_for_the
 
     scores = torch.nn.Linear(4, 3)(torch.ones(5, 4))
     weights = torch.utils.checkpoint.checkpoint(layer, scores, use_reentrant=False)
-    assert [record.axis for record in softmaxes_before(weights)] == [0]
+    assert [record.axis for record in NearOperations.before(weights).softmaxes()] == [0]
     assert calls == [1]
 
 
@@ -252,7 +251,7 @@ def shift_rows(scores):
 def test_reshapes_when_they_cut_across_axes_then_are_known_by_both_shapes(reshape, found):
     """What is viewed twice in a row is one reshape."""
     states = torch.nn.Linear(3, 6)(torch.ones(5, 4, 3))
-    records = cutting_reshapes(reshape(states).sum(-1).tanh())
+    records = NearOperations.before(reshape(states).sum(-1).tanh()).cutting_reshapes()
     assert [(record.before, record.after) for record in records] == found
 
 
