@@ -102,13 +102,13 @@ def silent_line(names: Sequence[str]) -> str:
 
 
 def write_causes(causes: Sequence[LikelyCause]) -> None:
-    """Print the likely causes of the issues, and apart from them their consequences and what would look the same."""
+    """Print the likely causes of the issues, and apart from them what would look the same, and what may follow."""
     kinds: dict[str, list[LikelyCause]] = {
         "Likely causes, the likeliest first:": [],
-        "What may follow from them:": [],
         "What would look the same as the first:": [],
+        "What may follow from them:": [],
     }
-    likely, following, alike = kinds.values()
+    likely, alike, following = kinds.values()
     for cause in causes:
         (alike if cause.looks_like else following if cause.may_follow else likely).append(cause)
     for title, chosen in kinds.items():

@@ -14,7 +14,7 @@ The causes of issues are therefore ordered by how directly they are observed, an
 
 Within each group, the order is that of `SIGNS`. Signs that can follow from an earlier one, by the table in
 `rules.inference.consequences`, come after all others. If the rules of the likeliest cause see what happens, but not
-why, the causes in `LOOK_ALIKES` come last.
+why, the causes in `LOOK_ALIKES` come before what follows from it.
 """
 
 from __future__ import annotations
@@ -371,14 +371,17 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
         LikelyCause(name, CAUSES[name], tuple(of_cause), may_follow=unexplained.isdisjoint(of_cause))
         for name, of_cause in found.items()
     ]
-    return causes + (_look_alikes(causes) if len(signs) == len(known) else [])
+    alike = _look_alikes(causes) if len(signs) == len(known) else []
+    # what no rule saw is likelier than what follows from something else
+    return [cause for cause in causes if not cause.may_follow] + alike + [cause for cause in causes if cause.may_follow]
 
 
 def _look_alikes(causes: list[LikelyCause]) -> list[LikelyCause]:
-    """Return what looks like the likeliest cause, if there are few others, and no rule saw why it came."""
+    """Return what looks like the likeliest cause, if few others may be to blame, and no rule saw why it came."""
     if not causes or any(FROM_NEW_DATA in issue.message for issue in causes[0].issues):
         return []
     first, named = causes[0], {cause.name for cause in causes}
+    num_likely = sum(not cause.may_follow for cause in causes)
     others = [
         other
         for known in LOOK_ALIKES
@@ -386,5 +389,5 @@ def _look_alikes(causes: list[LikelyCause]) -> list[LikelyCause]:
         for other in known.others
         if other not in named
     ]
-    room = max(MOST_CAUSES - len(causes), 0)
+    room = max(MOST_CAUSES - num_likely, 0)
     return [LikelyCause(name, CAUSES[name], first.issues, looks_like=first.name) for name in others[:room]]

@@ -34,9 +34,9 @@ reads.
 `recommended_rules(trial)` of `sagemaker_debug_ext.rules.recommended` creates the rules marked with a star, with
 parameters that suit most jobs. `likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` ranks the likely causes of
 the issues of several rules. `sagemaker-debug rules run TRIAL --recommended` does both; with `--json`, the causes are in
-the list `likely_causes` beside the list `rules`. A cause whose `may_follow` is true may be a consequence of another.
-Rules may see what happens, but not why, as when a model learns nothing. Then the list goes on with causes that would
-look the same, up to three in all; `looks_like` of these names the first.
+the list `likely_causes` beside the list `rules`. Rules may see what happens, but not why, as when a model learns
+nothing. Then the list goes on with causes that would look the same, up to three in all; `looks_like` of these names the
+first. A cause whose `may_follow` is true may be a consequence of another; these come last.
 
 A large gradient, unscaled inputs or small initial weights may keep a model from learning. Where it learns nevertheless,
 they are no fault. Rules that look for such reasons have the parameter `unless_learnt`, a gain in percent. The gain of a

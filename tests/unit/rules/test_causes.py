@@ -8,6 +8,7 @@ from sagemaker_debug_ext.rules.causes import CAUSES, LOOK_ALIKES, MOST_CAUSES, S
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.inference.consequences import ZERO_GRADIENT
 from sagemaker_debug_ext.rules.inference.pairings import BROADCAST, OVER_SAMPLES
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
@@ -143,3 +144,20 @@ def test_look_alikes_of_the_likeliest_cause_fill_the_list_up_to_three():
 def test_nothing_looks_the_same_where_the_cause_was_seen(more):
     """What was found says more than what was not."""
     assert not any(cause.looks_like for cause in likely_causes([Issue(rule="NoSkill", step=1), more]))
+
+
+def test_what_looks_the_same_comes_before_what_may_follow():
+    """Units die of updates that are too large; that a model learns nothing then is no cause."""
+    issues = [
+        Issue(rule="DeadRelu", step=30, value=99.0),
+        Issue(rule="LossPlateau", step=90),
+        Issue(rule="FrozenParameters", step=60, message=f"Parameters do not change: {ZERO_GRADIENT}."),
+    ]
+    causes = likely_causes(issues)
+    assert [(cause.name, cause.looks_like, cause.may_follow) for cause in causes] == [
+        ("dead units", "", False),
+        ("learning rate too high", "dead units", False),
+        ("regularisation", "dead units", False),
+        ("parameters not trained", "", True),
+        ("labels", "", True),
+    ]
