@@ -31,6 +31,7 @@ from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import OTHER_SCALE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.data.label_mix import ONLY_EVALUATED, SORTED_SPLIT
 from sagemaker_debug_ext.rules.extra.data.token_shift import LATER, SEEN
+from sagemaker_debug_ext.rules.extra.initialization.initial_loss import SMALL_TARGETS
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, OF_ONE, VARIED, WAS_FLAT
 from sagemaker_debug_ext.rules.extra.losses.loss_divergence import IN_ORDER
 from sagemaker_debug_ext.rules.extra.losses.no_skill import (
@@ -193,6 +194,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("FlatLoss", "loss or output"),
     Sign("GradientOutlier", "exploding gradients", "at first"),
     Sign("GradientOutlier", "exploding gradients", text=OVER_STEPS),
+    Sign("InitialLoss", "inputs", text=SMALL_TARGETS),
     Sign("InitialLoss", "initialisation"),
     Sign("FeatureImportanceOverweight", "leaking feature"),
     # 4. the size of updates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 BOOSTED = Selection(patterns=("^(train|validation)-(rmse|m?logloss)$",))
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
+SMALL: Final = 0.1
+"""Root mean square of targets below which they are small for a network whose answers have a usual size."""
+USUAL: Final = 3.0
+"""Largest root mean square of the answers of an untrained network that is usual."""
+SMALL_TARGETS: Final = "The targets are small for an untrained model"
+"""Message part on targets that are to blame, in place of weights or inputs."""
 ALIKE = 2
 """Largest ratio of the first training and validation losses, in either direction, for them to count as equal."""
 
@@ -64,13 +71,24 @@ def _asks_yes_or_no(loss: LossObservation) -> bool:
     return loss.is_binary and not loss.is_regression_loss
 
 
+def _small_targets(loss: LossObservation) -> str:
+    """Return a part of the message if numbers as targets are small, and answers are not large; empty otherwise."""
+    if loss.num_classes is not None or loss.scores.shape != loss.targets.shape or _asks_yes_or_no(loss):
+        return ""
+    answers, targets = (math.sqrt(float(np.mean(to_float64(each) ** 2))) for each in (loss.scores, loss.targets))
+    if not (targets < SMALL and answers <= USUAL):
+        return ""
+    return f". {SMALL_TARGETS}: their root mean square is {targets:.2g}, and that of its answers {answers:.2g}"
+
+
 class InitialLoss(BuiltinRule):
     """Before the first update, the model is far worse than guessing: weights or inputs are too large.
 
     Checks the inputs of losses at the first TRAIN step (or step 0 of a trial without modes). An uninformed classifier
     gives all classes the same score, so its cross entropy is about the logarithm of their number. A regression model
     should give predictions of about the size of the targets. The rule fires if the cross entropy is larger by more than
-    `factor` times, or the predictions are larger by more than its square.
+    `factor` times, or the predictions are larger by more than its square. The message says so if the targets are to
+    blame: their root mean square is below 0.1, and that of the predictions at most 3.
 
     For boosted trees, the rule checks the losses of the first round instead, and compares them with the spread of the
     labels. A base_score that is far off takes many rounds to correct.
@@ -89,8 +107,8 @@ class InitialLoss(BuiltinRule):
     spec_name = "InitialLoss"
     is_stateless = True
     advice = (
-        "Scale the inputs, initialise the weights to suit the activation and the biases to 0, and initialise "
-        "the last layer so that the first predictions are small."
+        "Scale the inputs, and targets that are small; initialise the weights to suit the activation and the biases to "
+        "0, and initialise the last layer so that the first predictions are small."
     )
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -109,9 +127,12 @@ class InitialLoss(BuiltinRule):
         if found[worst] <= 1:
             return []
         factor: float = self.parameters["factor"]
+        what = next(
+            (text for loss in observed_losses(view) if loss.name == worst and (text := _small_targets(loss))), ""
+        )
         text = (
             f"Before the first update, the error behind {worst!r} is {found[worst]:.3g} times the largest expected "
-            "of an untrained model; weights or inputs are too large."
+            f"of an untrained model{what}."
         )
         return [self.found(view, text, tensors=[worst], value=found[worst], threshold=factor)]
 

@@ -57,3 +57,16 @@ def test_yes_or_no_under_a_loss_of_quantities_is_a_quantity(run_rule, name, fire
     }
     tensors = {f"{name}_input_0": scores, f"{name}_input_1": labels, f"{name}_output_0": np.array([values[name]])}
     assert bool(run_rule("InitialLoss", {(TRAIN, 0): tensors})) == fires
+
+
+@pytest.mark.parametrize(
+    ("size", "answers", "cause"),
+    [(0.01, 1.0, "inputs"), (0.2, 4.0, "initialisation"), (0.01, 8.0, "initialisation")],
+    ids=["small targets", "usual targets", "small targets and large answers"],
+)
+def test_targets_that_are_small_for_usual_answers_are_to_blame(run_rule, size, answers, cause):
+    """Densities of cells are nearly 0 everywhere, while an untrained network answers with numbers about 1."""
+    rng = np.random.default_rng(0)
+    targets, scores = rng.normal(size=(64, 1)) * size, rng.normal(size=(64, 1)) * answers
+    issues = run_rule("InitialLoss", {(TRAIN, 0): loss_tensors(scores, targets, name="MSELoss")})
+    assert first_cause(issues) == cause
