@@ -138,6 +138,12 @@ class Output:
         return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
 
     @property
+    def asks_each_class(self) -> bool:
+        """Whether a binary cross entropy asks of each of several units on its own whether it is right."""
+        answers_alone = self.activation in SIGMOIDS or (self.activation == "linear" and self.from_logits)
+        return self.loss in YES_NO and answers_alone and (self.units or 0) > 2
+
+    @property
     def spreads_targets(self) -> bool:
         """Whether there are more answers than targets for each sample."""
         return self.answers is not None and 1 < self.targets.size < self.answers.size

@@ -46,13 +46,18 @@ LEAST_FALL: Final = 0.9
 """Fraction of its first value below which the latest value of a sum must lie."""
 MOSTLY: Final = 0.5
 """Fraction of the samples that a model gets right, from which on its loss should fall."""
+FEW_CLASSES: Final = 3
+"""Number of classes from which on they are not the two answers to one question."""
 FEWEST_CLASSES: Final = 5
 """Fewest classes of which a model does not get half right by chance."""
 STILL_HIGH: Final = 0.9
 """Fraction of the loss of equal scores above which a loss has not fallen."""
+ENOUGH: Final = 300
+"""Number of samples with a single class each that shows that none has several."""
 MOST_LOOKS: Final = 5
 """Number of steps at which outputs of the model are read."""
 WEIGHED_WRONGLY: Final = "weighs classes the more, the more common they are, so that the rare ones are hardly learnt"
+EACH_CLASS: Final = "asks of each class on its own whether it is right, although each sample has a single one"
 SQUEEZED: Final = (
     "cannot fall, although most samples are right: their scores lie too close together, as after a division by a large "
     "number"
@@ -251,6 +256,31 @@ class _Sums:
         return self.is_sum and not statistics.fmean(self.latest) < LEAST_FALL * self.first
 
 
+@attrs.define
+class _SingleClasses:
+    """Counts samples of which each has a single class, by targets with a number for each class."""
+
+    num_samples: int = 0
+    have_several: bool = False
+    classes: set[int] = attrs.field(factory=set)
+
+    def add(self, targets: Array) -> None:
+        """Add the targets of a batch."""
+        values = to_float64(targets)
+        are_single = values.ndim == 2 and np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1)
+        # a batch whose samples are compared with each other has a match for each
+        are_pairs = are_single and values.shape[0] == values.shape[1] and np.all(values.sum(axis=0) == 1)
+        self.have_several = self.have_several or not are_single or bool(are_pairs)
+        if not self.have_several and len(self.classes) < FEW_CLASSES:
+            self.classes.update(np.argmax(values, axis=1).tolist())
+        self.num_samples += len(values)
+
+    @property
+    def are_all(self) -> bool:
+        """Whether enough samples have been seen, of several classes, and each had one."""
+        return not self.have_several and self.num_samples >= ENOUGH and len(self.classes) >= FEW_CLASSES
+
+
 def has_loss_of_equal_scores(loss: LossObservation) -> bool:
     """Return whether the cross entropy of several classes is nearly that of equal scores."""
     if loss.num_classes is None or loss.num_classes < FEWEST_CLASSES:
@@ -278,6 +308,9 @@ class LossInputMismatch(TensorRule):
       scores lie too close together;
     - a loss is the sum over all elements or samples instead of the mean, and has not fallen by a tenth. Its gradients
       are that many times larger, and so are the updates at a learning rate chosen for the mean.
+
+    It fires after 300 samples if a binary cross entropy gets targets per class, of which exactly one is 1 for each
+    sample, and the outputs of at least three sigmoids: a softmax and a cross entropy of classes make classes compete.
 
     It fires after 300 labels if a cross entropy weighs the most common class more than the rarest, and classes the
     more, the more common they are. Hooks for PyTorch record the weights, and hooks for Keras save those of samples.
@@ -334,6 +367,7 @@ class LossInputMismatch(TensorRule):
         self._num_looks: collections.Counter[str] = collections.Counter()
         self._num_squeezed: collections.Counter[str] = collections.Counter()
         self._weights: dict[str, ClassWeights] = {}
+        self._single: dict[str, _SingleClasses] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the problem with the input of a loss."""
@@ -348,6 +382,10 @@ class LossInputMismatch(TensorRule):
         if output is not None:
             self._problems.setdefault(name, problem_of_pairing(output))
         problem = self._problems.get(name, "") or (WEIGHED_WRONGLY if self._weighs_wrongly(view, name) else "")
+        if not problem and output is not None and output.asks_each_class:
+            single = self._single.setdefault(name, _SingleClasses())
+            single.add(output.targets)
+            problem = EACH_CLASS if single.are_all else ""
         if problem:
             return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
         given = _given(view, name)

@@ -38,8 +38,6 @@ LEARNT_AFTER_JUMP: Final = 0.1
 """The same for a loss that has jumped in between."""
 SHRUNK: Final = 0.7
 """Fraction of the first update below which later updates are shrinking."""
-OVERSHOT: Final = 10.0
-"""Multiple of its first value to which the first updates raise a loss if they overshoot."""
 EXPLODED: Final = 3.0
 """Multiple of its first value above which a loss shows that large updates did harm, whatever follows."""
 STILL: Final = 20
@@ -57,7 +55,7 @@ class _Losses:
     Attributes:
         have_jumped: Whether any has been above twice its smallest value so far, or not finite.
         have_exploded: Whether any has been above three times its first value, or not finite.
-        have_overshot: Whether the first updates have raised any above ten times its first value.
+        have_overshot: Whether the first updates have raised any above three times its first value.
     """
 
     window: int
@@ -81,7 +79,7 @@ class _Losses:
         self._latest.add(name, loss)
         self._number[name] += 1
         if self._number[name] <= self.window + 1:
-            self.have_overshot = self.have_overshot or loss > OVERSHOT * first > 0
+            self.have_overshot = self.have_overshot or loss > EXPLODED * first > 0
 
     @property
     def are_high(self) -> bool:
@@ -112,9 +110,9 @@ class LearningRateTooHigh(UpdateSizeRule):
 
     Steps of L-BFGS, whose length follows from the curvature of the loss, are not evaluated.
 
-    Half of `threshold` is enough where harm is seen. Either the first `window` updates raise a loss above ten times its
-    first value. Or units die after such updates, so that the gradient of a weight is 0 at 20 consecutive steps while
-    the loss is above 0.7 of its first value.
+    Half of `threshold` is enough where harm is seen. Either the first `window` updates raise a loss above three times
+    its first value. Or units die after such updates, so that the gradient of a weight is 0 at 20 consecutive steps
+    while the loss is above 0.7 of its first value.
 
     Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
     updates become smaller and a loss falls to 0.7 of its first level, or to a tenth of it after a jump as above.

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import kind_by_v
 from sagemaker_debug_ext.rules.inference.losses import LossObservation
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at, loss_tensors, steps_of
+from support.rule_trials import KERAS_COLLECTIONS, TRAIN, fired_at, first_cause, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
 
@@ -263,6 +263,36 @@ def test_weights_of_classes_must_not_favour_the_common_one(run_rule, monkeypatch
     issues = run_rule("LossInputMismatch", steps)
     assert fired_at(issues)[:1] == ([14] if fires else [])
     assert not fires or "the more common they are" in issues[0].message
+
+
+def vectors_of(labels, num_classes):
+    return np.eye(num_classes)[labels]
+
+
+@pytest.mark.parametrize(
+    ("targets", "activation", "loss", "fires"),
+    [
+        (vectors_of(np.arange(20) % 4, 4), "sigmoid", "BCELoss", True),
+        (vectors_of(np.arange(20) % 4, 4), "linear", "BCEWithLogitsLoss", True),
+        (vectors_of(np.arange(20) % 4, 4), "linear", "MultiLabelMarginLoss", False),
+        (vectors_of(np.zeros(20, int), 4), "linear", "BCEWithLogitsLoss", False),
+        (np.vstack([vectors_of(np.arange(19) % 4, 4), [[1.0, 1.0, 0.0, 0.0]]]), "sigmoid", "BCELoss", False),
+        (np.vstack([vectors_of(np.arange(19) % 4, 4), np.zeros((1, 4))]), "sigmoid", "BCELoss", False),
+        (0.9 * vectors_of(np.arange(20) % 4, 4) + 0.025, "sigmoid", "BCELoss", False),
+        (vectors_of(np.arange(20) % 2, 2), "sigmoid", "BCELoss", False),
+        (np.eye(20), "linear", "BCEWithLogitsLoss", False),
+    ],
+    ids=["classes", "logits", "another loss", "one right place", "two at once", "none", "smooth", "two", "pairs"],
+)
+def test_classes_of_which_each_sample_has_one_must_compete(run_rule, monkeypatch, targets, activation, loss, fires):
+    """Sigmoids suit samples with several classes, which show in 300 samples; those that are compared are no classes."""
+    tail = (LayerRecord(name="dense", type="Linear", activation=activation, units=targets.shape[1]),)
+    record = LossRecord(name=loss, type=loss, tail=tail)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(record,)))
+    scores = RNG.random(targets.shape)
+    issues = run_rule("LossInputMismatch", steps_of([loss_tensors(scores, targets, name=loss)] * 18), patience=100)
+    assert fired_at(issues)[:1] == ([14] if fires else [])
+    assert not fires or (first_cause(issues) == "loss or output" and "has a single one" in issues[0].message)
 
 
 @pytest.mark.parametrize(("no", "fires"), [(0.0, True), (-1.0, False)])
