@@ -77,9 +77,13 @@ _MOST_NEAR: Final = 500
 """Number of operations among which softmaxes and reshapes are looked for, so that it takes a millisecond."""
 _VIEWS: Final = frozenset({"View", "ReshapeAlias", "UnsafeView"})
 """Operations that give other axes to the same numbers, in the same order."""
-_PRODUCTS: Final = frozenset({"Addmm", "Mm", "Bmm"})
-"""Products of matrices, whose result PyTorch views with the further axes of what a layer was given."""
-_PADDING: Final = "ConstantPadNd"
+_SLICING: Final = frozenset({"Slice", "Index", "Narrow", "AsStrided"})
+"""Operations that keep a part of an axis."""
+_SCALING: Final = frozenset({"Mul", "Div", "Add", "Sub", "Clone", "ToCopy", "NativeDropout", "Neg"})
+"""Operations that may come between a padding and the reshape that it is for."""
+_MOST_SCALINGS: Final = 4
+_MOST_AXES: Final = 6
+"""Number of axes up to which it is found out whether they were exchanged."""
 _OPERANDS: Final = ("_saved_self", "_saved_other", "_saved_mat1", "_saved_mat2", "_saved_vec", "_saved_tensor")
 """Attributes in which operations keep what they are computed of."""
 
@@ -112,54 +116,99 @@ class NearOperations:
         found = (_softmax(node) for node, kind in self.kinds if kind == "Softmax")
         return tuple(record for record in found if record is not None)
 
-    def cutting_reshapes(self) -> tuple[ReshapeRecord, ...]:
-        """Return the reshapes that cut across axes, the last one first.
+    def mixing_reshapes(self) -> tuple[ReshapeRecord, ...]:
+        """Return the reshapes that take axes for others, the last one first; see `takes_axes_for_others`.
 
-        Those of padded numbers are left out, which shift rows against each other on purpose.
+        Those that shift rows against each other on purpose are left out: what they reshape was padded or cut off, or
+        what they make is cut off next. So are those of parameters.
         """
-        views = [node for node, kind in self.kinds if kind in _VIEWS]
-        viewed_again = {before for node in views if (before := _view_before(node)) is not None}
-        found = (_reshape(node) for node in views if node not in viewed_again)
+        sliced = {before for node, kind in self.kinds if kind in _SLICING for before, _ in node.next_functions}
+        views = (node for node, kind in self.kinds if kind in _VIEWS and node not in sliced)
+        found = (_reshape(node) for node in views)
         return tuple(dict.fromkeys(record for record in found if record is not None))
 
 
-def cuts_across_axes(before: Sequence[int], after: Sequence[int]) -> bool:
-    """Return whether no way of splitting axes, and then joining neighbours, makes one shape of another.
+def takes_axes_for_others(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Return whether a reshape to axes in another order, of which some may be joined, keeps its numbers in theirs.
 
-    Axes can be split and joined so that both shapes come out if, among the places at which either begins anew after
-    some of its axes, each is a multiple of the one before. A reshape from (samples, times, features) to (samples,
-    features, times) is none of these, unless one length is a multiple of the other by chance.
+    An example is one from (samples, times, features) to (samples, features, times), or to (times, samples · features).
+    It is told from splitting and joining neighbours, which may give the same shape: then, of the places at which either
+    shape begins anew after some of its axes, each is a multiple of the one before.
+
+    Axes of length 1 do not count. A reshape that also splits axes may regroup on purpose, and is none.
     """
-    places = sorted({*itertools.accumulate(before, operator.mul), *itertools.accumulate(after, operator.mul)})
-    return any(place % earlier for earlier, place in itertools.pairwise(places) if earlier)
+    long, wanted = ([length for length in shape if length > 1] for shape in (before, after))
+    places = sorted({*itertools.accumulate(long, operator.mul), *itertools.accumulate(wanted, operator.mul)})
+    if not any(place % earlier for earlier, place in itertools.pairwise(places)):
+        return False
+    return len(long) <= _MOST_AXES and _are_products(wanted, long)
+
+
+def _are_products(products: Sequence[int], lengths: Sequence[int]) -> bool:
+    """Return whether each of some numbers is the product of some lengths, each of which is a factor of one of them."""
+    if not products:
+        return not lengths
+    for number in range(1, len(lengths) + 1):
+        for chosen in itertools.combinations(range(len(lengths)), number):
+            if math.prod(lengths[place] for place in chosen) == products[0]:
+                others = [length for place, length in enumerate(lengths) if place not in chosen]
+                if _are_products(products[1:], others):
+                    return True
+    return False
 
 
 def _reshape(node: Any) -> ReshapeRecord | None:
-    """Return the record of a reshape, together with those just before it, if they cut across axes."""
-    first = node
-    while (before := _view_before(first)) is not None:
-        first = before
-    made, sizes = getattr(node, "_input_metadata", ()), getattr(first, "_saved_self_sym_sizes", ())
-    if not made or _kind(first.next_functions[0][0]) == _PADDING:
+    """Return the record of a reshape if it takes axes for others, also by way of a single axis."""
+    first, before = node, node.next_functions[0][0]
+    sizes = _sizes_before(node)
+    if len(sizes) == 1 and _kind(before) in _VIEWS:
+        first, sizes, before = before, _sizes_before(before), before.next_functions[0][0]
+    made = _shape_of(node)
+    if before is None or _is_parameter(before) or not (made and sizes and takes_axes_for_others(sizes, made)):
         return None
-    shapes = [tuple(map(int, shape)) for shape in (sizes, made[0].shape)]
-    return ReshapeRecord(before=shapes[0], after=shapes[1]) if cuts_across_axes(*shapes) else None
+    return None if _was_padded(first) else ReshapeRecord(before=sizes, after=made)
 
 
-def _view_before(node: Any) -> Any:
-    """Return the reshape that another one continues; None if there is none, or if it belongs to a product."""
-    before = node.next_functions[0][0]
-    if _kind(before) not in _VIEWS or _kind(before.next_functions[0][0]) in _PRODUCTS:
-        return None
-    return before
+def _was_padded(node: Any) -> bool:
+    """Return whether what an operation gets was padded or cut off, perhaps before it was scaled."""
+    for _ in range(_MOST_SCALINGS):
+        node = node.next_functions[0][0]
+        kind = _kind(node)
+        if "Pad" in kind or kind in _SLICING:
+            return True
+        if kind == "Cat":
+            return any(other is None for other, _ in node.next_functions)
+        if kind not in _SCALING:
+            return False
+    return False
+
+
+def _shape_of(node: Any) -> tuple[int, ...]:
+    """Return the shape of what an operation makes; empty if it has none, as nested tensors."""
+    try:
+        return _plain_sizes(node._input_metadata[0].shape)  # noqa: SLF001 - there is no other way to learn it
+    except (AttributeError, IndexError, RuntimeError):
+        return ()
+
+
+def _sizes_before(view: Any) -> tuple[int, ...]:
+    """Return the shape of what is reshaped; empty if it is unknown."""
+    try:
+        return _plain_sizes(view._saved_self_sym_sizes)  # noqa: SLF001 - there is no other way to learn it
+    except (AttributeError, RuntimeError):
+        return ()
+
+
+def _plain_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """Return lengths if all of them are numbers, and not symbols, as those of a compiled graph."""
+    return tuple(sizes) if all(type(size) is int for size in sizes) else ()
 
 
 def _softmax(node: Any) -> SoftmaxRecord | None:
     """Return the record of a softmax, without asking for what it has saved, which a checkpoint would compute anew."""
-    made, axis = getattr(node, "_input_metadata", ()), getattr(node, "_saved_dim", None)
-    if not made or axis is None:
+    shape, axis = _shape_of(node), getattr(node, "_saved_dim", None)
+    if not shape or axis is None:
         return None
-    shape = tuple(made[0].shape)
     return SoftmaxRecord(axis=axis if axis < len(shape) else axis - _NEGATIVE + len(shape), shape=shape)
 
 
@@ -269,7 +318,7 @@ def _walk(start: Any, through: frozenset[str]) -> Iterator[Any]:
 
 def _operations(output: Tensor) -> Iterator[LayerRecord]:
     node: Any = output.grad_fn
-    units = output.shape[-1] if output.ndim else None
+    units = output.shape[-1] if output.ndim and not output.is_nested else None
     for _ in range(_LONGEST_TAIL):
         kind = _kind(node)
         if kind in _OF_WEIGHTS:
@@ -285,7 +334,7 @@ def _operations(output: Tensor) -> Iterator[LayerRecord]:
 
 
 def _kind(node: Any) -> str:
-    """Return the name of an operation."""
+    """Return the name of an operation; empty for none, and for parameters."""
     return "" if node is None else node.name().rpartition("Backward")[0]
 
 

@@ -84,18 +84,18 @@ class TorchProgram:
             tail=tail_of(tensors[0]),
             target_dtype=_dtype(tensors[1]) if len(tensors) > 1 else None,
             softmaxes=near.softmaxes(),
-            reshapes=near.cutting_reshapes(),
+            reshapes=near.mixing_reshapes(),
         )
         return True
 
     def note_own_loss(self, loss: Tensor, answers: tuple[int, ...]) -> bool:
-        """Note a loss that the script computes itself, if targets spread the answers, or a reshape cuts across axes.
+        """Note a loss that the script computes itself, if targets spread answers, or a reshape takes axes for others.
 
         Args:
             loss: The loss.
             answers: Shape of the output of the last forward pass.
         """
-        shape, reshapes = spread_shape(loss, answers), NearOperations.before(loss).cutting_reshapes()
+        shape, reshapes = spread_shape(loss, answers), NearOperations.before(loss).mixing_reshapes()
         if (shape or reshapes) and not self.knows_loss(_OWN_LOSS):
             self._losses[_OWN_LOSS] = LossRecord(name=_OWN_LOSS, type="", spread_shape=shape, reshapes=reshapes)
             return True

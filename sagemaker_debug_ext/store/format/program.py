@@ -69,7 +69,7 @@ class SoftmaxRecord:
 
 @attrs.frozen(kw_only=True)
 class ReshapeRecord:
-    """A reshape that cuts across axes: no splitting and joining of neighbouring axes makes one shape of the other.
+    """A reshape that takes axes for others: its shape has them in another order, and its numbers stay in theirs.
 
     Args:
         before: Shape of what is reshaped.
@@ -94,7 +94,7 @@ class LossRecord:
             spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown. A length is -1 in a graph
             for batches of any size.
         softmaxes: The softmaxes between its predictions and the inputs of PyTorch models, the last one first.
-        reshapes: The reshapes there that cut across axes, the last one first.
+        reshapes: The reshapes there that take axes for others, the last one first.
     """
 
     name: str

@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
 from sagemaker_debug_ext.hooks.program.autograd import (  # noqa: E402
     NearOperations,
-    cuts_across_axes,
     spread_shape,
+    takes_axes_for_others,
 )
 from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
@@ -223,10 +223,15 @@ def test_softmax_when_a_checkpoint_computes_it_anew_then_is_not_computed_for_the
     assert calls == [1]
 
 
-def shift_rows(scores):
+def shift_rows(scores, pad):
     """Shift rows against each other, as attentions do whose scores depend on distances."""
-    padded = torch.nn.functional.pad(scores, (1, 0))
+    padded = pad(scores)
     return padded.view(*scores.shape[:-2], scores.shape[-1] + 1, scores.shape[-2])[..., 1:, :]
+
+
+def shift_rows_back(scores):
+    """Undo that shift: what was reshaped before is reshaped back after its first row was cut off."""
+    return scores.reshape(5, 6, 4)[:, 1:].reshape(5, 4, 5)
 
 
 @pytest.mark.parametrize(
@@ -239,20 +244,42 @@ def shift_rows(scores):
         (lambda value: value.transpose(0, 1).reshape(5, 24), [((4, 5, 6), (5, 24))]),
         (lambda value: value.transpose(1, 2).reshape(5, 24), []),
         (lambda value: value.view(5, 2, 2, 3, 2).view(10, 12), []),
-        (lambda value: value.tanh().view(6, 20).view(5, 24), []),
+        (lambda value: value.view(5, 2, 2, 3, 2).view(5, 4, 6).view(5, 4, 3, 2), []),
+        (lambda value: value.view(5, 24).view(5, 8, 3), []),
+        (lambda value: value.view(8, 15), []),
         (lambda value: value.permute(2, 0, 1)[..., None], []),
-        (shift_rows, []),
+        (lambda value: shift_rows(value, lambda scores: torch.nn.functional.pad(scores, (1, 0))), []),
+        (lambda value: shift_rows(value, lambda scores: torch.nn.functional.pad(scores, (1, 0)) * 2), []),
+        (lambda value: shift_rows(value, lambda scores: torch.cat([scores.new_zeros(5, 4, 1), scores], -1)), []),
+        (shift_rows_back, []),
     ],
     ids=[
-        "view", "view of a product", "two views", "later", "after a transpose", "transpose", "split and join",
-        "back again", "permute", "shifted rows",
+        "view", "view of a product", "flat between", "later", "after a transpose", "transpose", "split and join",
+        "windows", "other features", "groups", "permute", "shifted rows", "scaled", "joined zeros", "cut off",
     ],
 )  # fmt: skip
-def test_reshapes_when_they_cut_across_axes_then_are_known_by_both_shapes(reshape, found):
-    """What is viewed twice in a row is one reshape."""
+def test_reshapes_when_they_take_axes_for_others_then_are_known_by_both_shapes(reshape, found):
+    """Numbers are regrouped and shifted on purpose, too."""
     states = torch.nn.Linear(3, 6)(torch.ones(5, 4, 3))
-    records = NearOperations.before(reshape(states).sum(-1).tanh()).cutting_reshapes()
+    records = NearOperations.before(reshape(states).sum(-1).tanh()).mixing_reshapes()
     assert [(record.before, record.after) for record in records] == found
+
+
+def test_reshapes_when_they_are_of_parameters_then_are_none():
+    """A layer may hold its weights in another shape."""
+    weight = torch.nn.Parameter(torch.ones(4, 6, 5))
+    assert NearOperations.before(weight.view(4, 5, 6).sum()).mixing_reshapes() == ()
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_loss_when_answers_are_nested_then_is_known_without_shapes(layout):
+    """The lengths of nested tensors are no numbers."""
+    states = torch.nested.nested_tensor([torch.ones(3, 4), torch.ones(5, 4)], layout=layout)
+    answers = torch.nn.Linear(4, 6)(states)
+    program = TorchProgram()
+    assert program.note_loss("MSELoss", "MSELoss", {}, [answers])
+    assert [(loss.reshapes, bool(loss.tail)) for loss in program.record().losses] == [((), True)]
 
 
 @given(
@@ -260,7 +287,7 @@ def test_reshapes_when_they_cut_across_axes_then_are_known_by_both_shapes(reshap
     cuts=st.lists(st.booleans(), min_size=6, max_size=6),
     others=st.lists(st.booleans(), min_size=6, max_size=6),
 )
-def test_reshapes_when_they_split_and_join_axes_then_cut_across_none(lengths, cuts, others):
+def test_reshapes_when_they_split_and_join_axes_then_take_none_for_others(lengths, cuts, others):
     """Both shapes join neighbours of the same axes."""
 
     def joined(ends):
@@ -272,7 +299,14 @@ def test_reshapes_when_they_split_and_join_axes_then_cut_across_none(lengths, cu
                 shape[-1] *= length
         return shape
 
-    assert not cuts_across_axes(joined(cuts), joined(others))
+    assert not takes_axes_for_others(joined(cuts), joined(others))
+
+
+@given(lengths=st.lists(st.sampled_from([2, 3, 5, 7, 11, 13]), min_size=2, max_size=5, unique=True), data=st.data())
+def test_reshapes_when_axes_of_unlike_lengths_are_exchanged_then_take_them_for_others(lengths, data):
+    """Lengths without a common divisor make nothing else of each other."""
+    order = data.draw(st.permutations(lengths))
+    assert takes_axes_for_others(lengths, order) is (list(order) != lengths)
 
 
 def test_reshape_when_a_loss_of_the_script_follows_then_is_in_the_record():

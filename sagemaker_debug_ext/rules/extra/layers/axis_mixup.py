@@ -177,9 +177,9 @@ class AxisMixup(FirstStepsRule):
     - a softmax before the predictions is over an axis as long as the targets, where no other axis is that long, or a
       multiple of it, or all of them are over axes of length 1, so that they make 1 of everything. Hooks for PyTorch
       record softmaxes;
-    - a reshape before the predictions cuts across axes: no splitting and joining of neighbouring axes makes its shape
-      of the one before, as of (samples, times, features) where these are viewed as (samples, features, times). Hooks
-      for PyTorch record such reshapes, but not those of padded numbers, which shift rows against each other on purpose;
+    - before the predictions, axes are exchanged by a reshape, as from (samples, times, features) to (samples, features,
+      times), where no length is a multiple of the other. Hooks for PyTorch record such reshapes, also those that join
+      some axes, but none of padded numbers or before a part is cut off, which shift rows against each other;
     - the input of a linear layer is, by its numbers, what an attention makes of the output of another linear layer of
       the same module, with heads that are split or joined by a reshape without a transpose. That shows as long as the
       weights of the attention are nearly uniform, as they usually are at first;
@@ -259,18 +259,17 @@ def _mixups(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, s
                 way = "viewed as if its channels, which are along the second axis, were along the last one"
         if source is not None:
             yield name, f"{MIXED}{name!r} of shape {value.shape} is {source!r} of shape {made[source].shape}, {way}."
-    yield from _cutting_reshapes(view)
+    yield from _mixing_reshapes(view)
 
 
-def _cutting_reshapes(view: StepView) -> Iterator[tuple[str, str]]:
-    """Yield the predictions, or losses, before which a reshape cuts across axes."""
+def _mixing_reshapes(view: StepView) -> Iterator[tuple[str, str]]:
+    """Yield the predictions, or losses, before which a reshape takes axes for others."""
     for record in view.program.losses:
         names = (f"{record.name}_input_0", f"{record.name}_output_0")
         name = next((name for name in names if name in view.tensor_names), None)
         if name is not None and record.reshapes:
             reshape = record.reshapes[0]
-            way = f"no splitting and joining of neighbouring axes makes {reshape.after} of {reshape.before}"
-            yield name, f"{MIXED}a reshape before {name!r} cuts across axes: {way}."
+            yield name, f"{MIXED}before {name!r}, {reshape.before} is reshaped to {reshape.after}, not transposed."
 
 
 def _batches_along_another_axis(view: StepView, taken: Mapping[str, Array]) -> Iterator[tuple[str, str]]:

@@ -197,7 +197,7 @@ def test_softmaxes_before_the_predictions_are_over_what_competes(run_rule, monke
     [("CrossEntropyLoss", "CrossEntropyLoss_input_0"), ("loss", "loss_output_0"), ("MSELoss", None)],
     ids=["of a module", "of the script", "not saved"],
 )
-def test_reshapes_that_cut_across_axes_fire_where_their_loss_was_saved(run_rule, monkeypatch, name, found):
+def test_reshapes_that_take_axes_for_others_fire_where_their_loss_was_saved(run_rule, monkeypatch, name, found):
     """The record tells of a loss of the script itself by the name of its output."""
     loss = LossRecord(name=name, type=name, reshapes=(ReshapeRecord(before=(6, 5, 8), after=(6, 8, 5)),))
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(loss,)))
@@ -208,7 +208,7 @@ def test_reshapes_that_cut_across_axes_fire_where_their_loss_was_saved(run_rule,
     }
     issues = run_rule("AxisMixup", steps_of(lambda _: values))
     assert [issue.tensors for issue in issues] == ([] if found is None else [(found,)])
-    assert all("makes (6, 8, 5) of (6, 5, 8)" in issue.message for issue in issues)
+    assert all("(6, 5, 8) is reshaped to (6, 8, 5)" in issue.message for issue in issues)
 
 
 def test_steps_of_another_model_are_counted_on_their_own(run_rule):
