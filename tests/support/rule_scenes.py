@@ -155,7 +155,10 @@ EXTRA_SCENES = {
         {"patience": 1}, ("CrossEntropyLoss_input_1",),
     ),
     "MisalignedTargets": Scene(
-        train({"Net_input_0": _PICTURES, **loss_tensors(_PICTURES, _PICTURES[..., ::-1], name="MSELoss")}), [0],
+        train({
+            "Net_input_0": _PICTURES, "Net_output_0": _PICTURES,
+            **loss_tensors(_PICTURES, np.concatenate([_PICTURES[:4], _PICTURES[4:, ..., ::-1]]), name="MSELoss"),
+        }), [0],
         {"samples": 8}, ("MSELoss_input_1", "Net_input_0"),
     ),
     "LearningRateSchedule": Scene(

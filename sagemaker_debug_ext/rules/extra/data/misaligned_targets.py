@@ -12,16 +12,18 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, observed_losses
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 Pictures = npt.NDArray[np.float32]
 """Pictures of shape (samples, channels, rows, columns)."""
 
+OUTPUTS: Final = Selection(roles=(Role.MODEL_OUTPUT,))
 SMALLEST: Final = 8
 """Number of rows and columns of the smallest pictures."""
 LARGEST: Final = 64
@@ -34,6 +36,12 @@ LEAST_FIT: Final = 0.1
 """Squared correlation from which on a target fits its input."""
 TIMES_BETTER: Final = 3.0
 """Ratio of the squared correlations of a target that is flipped and as it is, for a target that is misaligned."""
+LEAST_ALIGNED: Final = 0.05
+"""Fraction of the samples that must be aligned, because what is never aligned may be a task of its own."""
+AS_WELL: Final = 0.5
+"""Smallest ratio of how well targets fit that are misaligned, once they are changed, and aligned ones."""
+SAME_PASS: Final = 0.5
+"""Squared correlation of the answers that a loss gets and the output of the model, if both are of the same pass."""
 THAN_OTHERS: Final = 1.5
 """Ratio to which targets must fit their own inputs better than those of other samples do."""
 LEFT_TO_RIGHT: Final = "flipped left to right"
@@ -135,9 +143,11 @@ class MisalignedTargets(BuiltinRule):
     well they fit is the squared correlation of the two channels that fit best; it must be at least 0.1. It must also be
     1.5 times as large, by the median, as for the targets of other samples, because in pictures that have nothing to do
     with each other some flip fits best by chance. Of class indices, each of the eight most common ones counts as a
-    channel.
+    channel. One in twenty targets must fit best as it is, and the others half as well once they are changed: a task
+    whose targets all lie elsewhere, such as the fainter one of two symmetric objects, is no fault.
 
-    Models with several pictures as inputs are skipped. So are targets that hardly depend on the brightness of pictures,
+    Models with several pictures as inputs are skipped, and losses of other answers than the model's output, as where a
+    script has the model see the mirror image as well. So are targets that hardly depend on the brightness of pictures,
     such as regions that only texture sets apart. A model that is to turn its inputs back fires: exclude the rule.
 
     Parameters:
@@ -158,13 +168,17 @@ class MisalignedTargets(BuiltinRule):
         "Apply the same random flips, turns and crops to a picture and its target, as with one generator for both or "
         "the same seed, and check that both are loaded with rows and columns in the same order."
     )
-    selection = MODEL_INPUTS.united_with(INPUTS)
+    selection = MODEL_INPUTS.united_with(INPUTS).united_with(OUTPUTS)
 
     def configure(self) -> None:
         self._collected: dict[tuple[str, str, tuple[int, ...]], _Collected] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        return TensorRequirement("inputs of the model", MODEL_INPUTS), TensorRequirement("inputs of losses", INPUTS)
+        return (
+            TensorRequirement("inputs of the model", MODEL_INPUTS),
+            TensorRequirement("outputs of the model", OUTPUTS),
+            TensorRequirement("inputs of losses", INPUTS),
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue at the step at which enough samples are known, if targets are misaligned."""
@@ -176,6 +190,8 @@ class MisalignedTargets(BuiltinRule):
         for loss in observed_losses(view) if inputs is not None else ():
             found = as_pictures(inputs, loss.targets) if inputs is not None else None
             if found is None or not all(np.isfinite(pictures).all() for pictures in found):
+                continue
+            if not _is_of_same_pass(view, loss):
                 continue
             was_evaluated = True
             key = (names[0], loss.targets_name, found[0].shape[1:])
@@ -195,9 +211,13 @@ class MisalignedTargets(BuiltinRule):
         ways = own[1:].argmax(axis=0) + 1
         best = own[1:].max(axis=0)
         is_off = best >= np.maximum(LEAST_FIT, TIMES_BETTER * own[0])
+        is_aligned = own[0] >= np.maximum(LEAST_FIT, best)
         share = 100 * float(np.mean(is_off))
         limit: float = self.parameters["max_share_percent"]
-        if share <= limit or np.median(own.max(axis=0)) < THAN_OTHERS * np.median(of_others.max(axis=0)):
+        if share <= limit or np.mean(is_aligned) < LEAST_ALIGNED:
+            return []
+        fits_as_well = np.mean(best[is_off]) >= AS_WELL * np.mean(own[0][is_aligned])
+        if not fits_as_well or np.median(own.max(axis=0)) < THAN_OTHERS * np.median(of_others.max(axis=0)):
             return []
         text = (
             f"Targets are not aligned with their inputs: {share:.0f} % of {len(inputs)} pictures of {targets_name!r} "
@@ -205,6 +225,24 @@ class MisalignedTargets(BuiltinRule):
             f"(at most {limit:g} % expected)."
         )
         return [self.found(view, text, tensors=[targets_name, inputs_name], value=share, threshold=limit)]
+
+
+def _is_of_same_pass(view: StepView, loss: LossObservation) -> bool:
+    """Return whether a loss gets the output of the model that was saved beside its input.
+
+    Scripts may call a model several times in a step, of which the last call is saved.
+    """
+    outputs = [value for name in view.selected(OUTPUTS) if (value := view.value(name)) is not None]
+    alike = [output for output in outputs if output.size == loss.scores.size and output.ndim == loss.scores.ndim]
+    return any(_are_alike(output, loss.scores) for output in alike)
+
+
+def _are_alike(output: Array, answers: Array) -> bool:
+    """Return whether answers are an output, perhaps after a function of each number."""
+    one, other = (to_float64(values).reshape(-1) for values in (output, answers))
+    one, other = one - one.mean(), other - other.mean()
+    sizes = float(one @ one) * float(other @ other)
+    return bool(np.array_equal(one, other) or (sizes > 0 and float(one @ other) ** 2 > SAME_PASS * sizes))
 
 
 def _most_common(ways: Iterable[str]) -> str:

@@ -31,10 +31,12 @@ def steps_of(change, *, noise=0.3, shape=(BATCH, 1, ROWS, COLUMNS), **further):
         masks = spots(rng, shape)
         inputs = (masks + rng.normal(0, noise, masks.shape)).astype(np.float32)
         targets = change(masks, rng)
+        answers = rng.random(targets.shape, np.float32)
         found[TRAIN, step] = {
             "Net_input_0": inputs,
+            "Net_output_0": answers,
+            **loss_tensors(answers, targets, name="BCELoss"),
             **further,
-            **loss_tensors(np.zeros_like(targets), targets, name="BCELoss"),
         }
     return found
 
@@ -49,7 +51,7 @@ def flipped_apart(share, way=WAY["flipped left to right"]):
 
 
 @pytest.mark.parametrize("way", [name for name, _ in WAYS[1:4]])
-@pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.parametrize("share", [0.5, 0.8])
 def test_targets_that_are_changed_otherwise_fire(run_rule, way, share):
     """The way is named, and the labels are to blame."""
     (issue,) = run_rule("MisalignedTargets", steps_of(flipped_apart(share, WAY[way])))
@@ -60,9 +62,11 @@ def test_targets_that_are_changed_otherwise_fire(run_rule, way, share):
 
 
 def test_targets_of_squares_whose_rows_and_columns_are_exchanged_fire(run_rule):
-    """So are masks that are loaded with x and y in another order."""
+    """So are masks of which some are transposed."""
     square = (BATCH, 1, ROWS, ROWS)
-    (issue,) = run_rule("MisalignedTargets", steps_of(lambda masks, _: masks.swapaxes(2, 3), shape=square))
+    (issue,) = run_rule(
+        "MisalignedTargets", steps_of(flipped_apart(0.5, lambda masks: masks.swapaxes(2, 3)), shape=square)
+    )
     assert "mirrored along a diagonal" in issue.message
 
 
@@ -71,6 +75,7 @@ def test_targets_of_squares_whose_rows_and_columns_are_exchanged_fire(run_rule):
     [
         lambda masks, _: masks,
         flipped_apart(0.1),
+        flipped_apart(1.0),
         lambda masks, rng: spots(rng, masks.shape),
         lambda masks, _: np.zeros_like(masks),
         lambda masks, rng: rng.permutation(masks),
@@ -78,7 +83,17 @@ def test_targets_of_squares_whose_rows_and_columns_are_exchanged_fire(run_rule):
         lambda masks, _: masks[:, :, :7],
         lambda masks, _: masks[:4],
     ],
-    ids=["aligned", "few flipped", "of others", "empty", "in another order", "gaps", "of another size", "of a part"],
+    ids=[
+        "aligned",
+        "few flipped",
+        "all flipped",
+        "of others",
+        "empty",
+        "in another order",
+        "gaps",
+        "of another size",
+        "of a part",
+    ],
 )
 def test_targets_that_fit_as_they_are_or_not_at_all_do_not_fire(run_rule, change):
     """A flip of pictures that have nothing to do with each other fits some of them by chance."""
@@ -88,6 +103,39 @@ def test_targets_that_fit_as_they_are_or_not_at_all_do_not_fire(run_rule, change
 def test_pictures_of_which_only_texture_depends_on_the_target_do_not_fire(run_rule):
     """No target fits them by brightness, however it is turned."""
     assert run_rule("MisalignedTargets", steps_of(flipped_apart(0.5), noise=50)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        (lambda answers: answers, True),
+        (lambda answers: 1 / (1 + np.exp(-8 * answers)), True),
+        (lambda answers: answers[..., ::-1], False),
+        (lambda answers: answers[:, :, :-1], False),
+    ],
+    ids=["its answers", "after a sigmoid", "of another pass", "cropped"],
+)
+def test_a_loss_of_other_answers_than_the_output_of_the_model_does_not_fire(run_rule, change, fires):
+    """The model has also seen the mirror image, and the input of that pass is saved."""
+    steps = steps_of(flipped_apart(0.5))
+    for tensors in steps.values():
+        tensors["BCELoss_input_0"] = change(tensors["Net_output_0"])
+    assert bool(run_rule("MisalignedTargets", steps)) is fires
+
+
+def test_the_fainter_one_of_two_symmetric_objects_does_not_fire(run_rule):
+    """Its mirror image is brighter in every sample, and no target is aligned with it."""
+
+    def steps():
+        for step in range(NUM_STEPS):
+            rng = np.random.default_rng(step)
+            masks = spots(rng)
+            pictures = (masks + 4 * masks[..., ::-1] + rng.normal(0, 0.1, masks.shape)).astype(np.float32)
+            answers = rng.random(masks.shape)
+            yield {"Net_input_0": pictures, "Net_output_0": answers, **loss_tensors(answers, masks, name="BCELoss")}
+
+    found = {(TRAIN, step): tensors for step, tensors in enumerate(steps())}
+    assert run_rule("MisalignedTargets", found) == []
 
 
 def test_models_with_several_pictures_do_not_fire(run_rule):
@@ -107,7 +155,8 @@ def test_masks_of_classes_fire_by_the_class_that_fits(run_rule):
             classes = np.where(bright > 0, 2, np.where(dark > 0, 1, 0))
             shades = np.array([0.5, 0.0, 1.0])[classes]
             targets = change(classes, rng)[:, 0]
-            found[TRAIN, step] = {"Net_input_0": shades, **loss_tensors(np.zeros((BATCH, 3, ROWS, COLUMNS)), targets)}
+            answers = rng.random((BATCH, 3, ROWS, COLUMNS))
+            found[TRAIN, step] = {"Net_input_0": shades, "Net_output_0": answers, **loss_tensors(answers, targets)}
         return found
 
     assert run_rule("MisalignedTargets", steps(lambda classes, _: classes)) == []
