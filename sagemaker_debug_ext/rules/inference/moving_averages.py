@@ -17,11 +17,11 @@ SETTLED: Final = 0.5
 
 
 class MovingAverages:
-    """The averages of the layer whose averages follow most slowly, by the program record.
+    """The averages of the layers whose averages follow most slowly and fastest, by the program record.
 
     Attributes:
-        layer: The layer; None if no averages are known.
-        fastest: The layer whose averages follow fastest, other than those that are of the last batch on purpose.
+        layer: The layer whose averages follow most slowly; None if no averages are known.
+        fastest: The layer whose averages follow fastest, except those with a share of 1.
         num_steps: Number of training steps so far.
     """
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
 from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
 from sagemaker_debug_ext.rules.inference.losses import comparable_losses
 from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.samples import sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.store.format.program import LayerRecord
@@ -19,8 +21,10 @@ RATIO: Final = 2.0
 """Ratio of the validation loss to the training loss above which evaluation goes wrong."""
 FAR_WRONG: Final = 10.0
 """Ratio of the two above which averages that have moved further may explain it, because errors of layers multiply."""
-FORGETS: Final = 0.5
-"""Share of the way by which a step moves averages beyond which they are little more than those of its batch."""
+FORGETS: Final = 0.75
+"""Share of the way by which a step moves averages from which on they are little more than those of its batch."""
+FEW_BATCHES: Final = 2
+"""Number of different batches that shows that training has several."""
 FEWEST_STEPS: Final = 10
 """Number of training steps before which averages have little to keep."""
 
@@ -34,9 +38,11 @@ class MovingAverageLag(BuiltinRule):
     that is enough if it is more than ten times the training loss. Losses are compared by evaluation rounds, or by name,
     as in Overfit. Hooks for PyTorch and Keras record how far each step moves averages.
 
-    The rule also fires at the first evaluation after ten training steps if each of these has moved averages by more
-    than half of the way, but not all of it: they are then little more than those of the last batch, which may be a
+    The rule also fires at the first evaluation after ten training steps if each of these has moved averages by at least
+    three quarters of the way, but not all of it: they are then little more than those of the last batch, which may be a
     small one. So they are where a script gives PyTorch the ``momentum`` that Keras would need, or the other way round.
+    Training in which each step has the same batch, as of a whole graph, is left alone, and so are layers whose outputs
+    are saved in training, but not in evaluation.
 
     Parameters:
         max_left_percent: Largest part of the initial values in the averages, in percent; 50 when not given.
@@ -63,9 +69,14 @@ class MovingAverageLag(BuiltinRule):
         self._averages = MovingAverages()
         self._latest: list[Issue] = []
         self._has_told = False
+        self._batches: set[tuple[bytes, ...]] = set()
+        self._seen: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        return (TensorRequirement("losses", self.selection),)
+        return (
+            TensorRequirement("losses", self.selection),
+            TensorRequirement("inputs of the model", MODEL_INPUTS, is_required=False),
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue at the last evaluation; those of earlier ones wait for what follows."""
@@ -104,20 +115,38 @@ class MovingAverageLag(BuiltinRule):
 
     def _forgetful(self, view: StepView) -> list[Issue]:
         """Return an issue at the first evaluation if averages keep little but the last batch."""
-        layer, names = self._averages.fastest, view.selected(LOSSES) or list(view.tensor_names)
+        layer = self._averages.fastest
         share = layer.moving_share if layer is not None else None
-        is_early = self._averages.num_steps < FEWEST_STEPS
-        if layer is None or share is None or share <= FORGETS or view.mode is not ModeKeys.EVAL or is_early:
+        if self._has_told or layer is None or share is None or share < FORGETS:
             return []
-        if self._has_told or not names:
+        if view.mode is not ModeKeys.EVAL:
+            self._note_batch(view)
             return []
-        self._has_told = True
+        if self._averages.num_steps < FEWEST_STEPS or len(self._batches) == 1 or self._is_left_out(view, layer):
+            return []
+        names = view.selected(LOSSES) or list(view.tensor_names)
+        self._has_told = bool(names)
+        if not names:
+            return []
         text = (
             f"Evaluation normalises by averages of little more than the last batch: each training step moves those of "
             f"{layer.name!r} by {share:.0%} of the way. The momentum of PyTorch is the share of the new batch, that of "
             "Keras the share of those before."
         )
         return [self.found(view, text, tensors=names[:1], value=share, threshold=FORGETS)]
+
+    def _note_batch(self, view: StepView) -> None:
+        """Note the samples and layers of a training step, as long as there may be a single batch."""
+        if len(self._batches) < FEW_BATCHES:
+            names = view.selected(MODEL_INPUTS)
+            hashes = (view.statistic(name, sample_hashes) for name in names)
+            self._batches.update(samples for samples in hashes if samples is not None)
+            self._seen.update(view.tensor_names)
+
+    def _is_left_out(self, view: StepView, layer: LayerRecord) -> bool:
+        """Return whether an evaluation does not run a layer, as that of a generator does not run its discriminator."""
+        outputs = {f"{layer.name}_output_0", f"{layer.name}/outputs"} & self._seen
+        return bool(outputs) and outputs.isdisjoint(view.tensor_names)
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issue of the last evaluation, if no more steps will follow."""

@@ -88,8 +88,8 @@ def test_steps_of_an_earlier_model_do_not_count(run_rule, layers):
 
 @pytest.mark.parametrize(
     ("shares", "num_steps", "fires"),
-    [((0.1, 0.8), 20, True), ((0.5,), 20, False), ((1.0,), 20, False), ((1.0, 0.9), 20, True), ((0.8,), 8, False)],
-    ids=["one fast", "half", "the last batch on purpose", "one on purpose", "few steps"],
+    [((0.1, 0.8), 20, True), ((0.7,), 20, False), ((1.0,), 20, False), ((1.0, 0.9), 20, True), ((0.8,), 8, False)],
+    ids=["one fast", "less fast", "the last batch on purpose", "one on purpose", "few steps"],
 )
 def test_averages_that_keep_little_but_the_last_batch_fire_once(run_rule, layers, shares, num_steps, fires):
     """A momentum of 0.8 means that in PyTorch, and a fifth of it in Keras."""
@@ -104,3 +104,21 @@ def test_averages_of_the_last_batch_matter_in_evaluation_only(run_rule, layers):
     """Training does not use them."""
     layers(0.8)
     assert run_rule("MovingAverageLag", {(TRAIN, step): {"loss": 1.0} for step in range(30)}) == []
+
+
+@pytest.mark.parametrize(
+    ("batch", "layer", "fires"),
+    [(lambda step: step, "bn0", True), (lambda _: 0, "bn0", False), (lambda step: step, "other", False)],
+    ids=["batches", "one whole", "a layer that is not evaluated"],
+)
+def test_averages_of_all_data_and_of_layers_that_evaluation_leaves_out_are_no_fault(
+    run_rule, layers, batch, layer, fires
+):
+    """The last batch of a graph is the whole graph, and a discriminator is not evaluated."""
+    layers(0.9)
+    steps = {
+        (TRAIN, step): {"loss": 1.0, "Net_input_0": np.full((8, 4), float(batch(step))), "bn0_output_0": np.ones(4)}
+        for step in range(20)
+    }
+    steps[EVAL, 0] = {"loss": 1.0, f"{layer}_output_0": np.ones(4)}
+    assert bool(run_rule("MovingAverageLag", steps)) is fires
