@@ -94,7 +94,9 @@ CAUSES: Final[Mapping[str, str]] = {
 }
 """Possible causes, with the meaning of each."""
 
-When = Literal["always", "at first", "later", "ungrown"]
+When = Literal["always", "at first", "later", "late", "ungrown"]
+MANY: Final = 20
+"""Number of steps after which units that die have died of updates, and not of how they were initialised."""
 
 UNBOUNDED: Final = GROWTH | {"LearningRateTooHigh"}
 """Rules that find unbounded growth. Non-finite values before their first finite number are no consequence of it."""
@@ -107,8 +109,9 @@ class Sign:
     Args:
         rule: Name of the rule.
         cause: Name of the cause.
-        when: Whether the sign holds only for issues at the first step, before any update, only for later ones, or only
-            for issues before the first at which a rule in `UNBOUNDED` found a finite number.
+        when: Whether the sign holds only for issues at the first step, before any update, only for later ones, only for
+            those of a rule that found none in the first `MANY` steps, or only for issues before the first at which a
+            rule in `UNBOUNDED` found a finite number.
         text: Text that the message of the issue must contain.
     """
 
@@ -117,12 +120,19 @@ class Sign:
     when: When = "always"
     text: str = ""
 
-    def fits(self, issue: Issue, growth: float = math.inf) -> bool:
-        """Return whether an issue is this sign, given the first step with unbounded growth."""
+    def fits(self, issue: Issue, growth: float, firsts: Mapping[str, int]) -> bool:
+        """Return whether an issue is this sign.
+
+        Args:
+            issue: The issue.
+            growth: The first step with unbounded growth.
+            firsts: The first step of the issues of each rule.
+        """
         in_time = {
             "always": True,
             "at first": issue.step == 0,
             "later": issue.step > 0,
+            "late": firsts[issue.rule] >= MANY,
             "ungrown": issue.step < growth,
         }
         return issue.rule == self.rule and in_time[self.when] and self.text in issue.message
@@ -217,8 +227,11 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("NonFiniteOrigin", "not finite"),
     Sign("ExplodingTensor", "not finite"),
     Sign("LossSpike", "learning rate too high"),
+    Sign("DeadRelu", "learning rate too high", "late"),
     Sign("DeadRelu", "dead units"),
     Sign("SaturatedActivation", "learning rate too high"),
+    Sign("ActivationCollapse", "learning rate too high", "late", text=IS_FLAT),
+    Sign("ActivationCollapse", "learning rate too high", "late", text=VARIED),
     Sign("ActivationCollapse", "dead units", text=IS_FLAT),
     Sign("ActivationCollapse", "dead units", text=VARIED),
     Sign("ActivationCollapse", "initialisation"),
@@ -355,7 +368,10 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
     grown = [issue.step for issue in known if issue.rule in UNBOUNDED and issue.value and math.isfinite(issue.value)]
     growth = min(grown, default=math.inf)
     found: dict[str, dict[Issue, None]] = {}
-    signs = [issue for issue in known if any(sign.fits(issue, growth) for sign in _SIGNS_OF.get(issue.rule, ()))]
+    firsts = first_steps(known)
+    signs = [
+        issue for issue in known if any(sign.fits(issue, growth, firsts) for sign in _SIGNS_OF.get(issue.rule, ()))
+    ]
     firsts = first_steps(signs)
     explained = {issue for issue in signs if follows(issue, firsts)}
     unexplained = set(signs) - explained
@@ -366,7 +382,7 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
             if issue in considered:
                 of_rules.setdefault(issue.rule, []).append(issue)
         for sign in SIGNS:
-            fitting = dict.fromkeys(issue for issue in of_rules.get(sign.rule, ()) if sign.fits(issue, growth))
+            fitting = dict.fromkeys(issue for issue in of_rules.get(sign.rule, ()) if sign.fits(issue, growth, firsts))
             if fitting:
                 found.setdefault(sign.cause, {}).update(fitting)
     causes = [

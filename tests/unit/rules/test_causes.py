@@ -149,7 +149,7 @@ def test_nothing_looks_the_same_where_the_cause_was_seen(more):
 def test_what_looks_the_same_comes_before_what_may_follow():
     """Units die of updates that are too large; that a model learns nothing then is no cause."""
     issues = [
-        Issue(rule="DeadRelu", step=30, value=99.0),
+        Issue(rule="DeadRelu", step=10, value=99.0),
         Issue(rule="LossPlateau", step=90),
         Issue(rule="FrozenParameters", step=60, message=f"Parameters do not change: {ZERO_GRADIENT}."),
     ]
@@ -161,3 +161,11 @@ def test_what_looks_the_same_comes_before_what_may_follow():
         ("parameters not trained", "", True),
         ("labels", "", True),
     ]
+
+
+@pytest.mark.parametrize(("steps", "first"), [([0, 60], "dead units"), ([60, 70], "learning rate too high")])
+def test_units_that_die_late_have_died_of_updates(steps, first):
+    """Those that are dead from the first step on have not."""
+    found = names(*(Issue(rule="DeadRelu", step=step, value=99.0) for step in steps))
+    assert found[0] == first
+    assert "dead units" in found
