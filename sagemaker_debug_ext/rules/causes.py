@@ -52,7 +52,6 @@ from sagemaker_debug_ext.rules.extra.losses.underfit import (
 )
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
-    ALL_ZERO,
     BOTH_ZERO,
     CUT_OFF,
     HAS_GRADIENT,
@@ -65,7 +64,7 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
 from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
 from sagemaker_debug_ext.rules.inference.activations import OVER_STEPS
-from sagemaker_debug_ext.rules.inference.consequences import GROWTH, first_steps, follows
+from sagemaker_debug_ext.rules.inference.consequences import ALL_ZERO, GROWTH, first_steps, follows
 from sagemaker_debug_ext.rules.inference.pairings import BROADCAST, DROPPED_ANSWERS, OVER_SAMPLES
 from sagemaker_debug_ext.rules.issue import Issue
 

@@ -83,11 +83,14 @@ NEVER_PREDICTED: Final = "ever predicted"
 """Text of a rare class that a model hardly ever or never predicts, as one does that learns nothing of it."""
 ZERO_GRADIENT: Final = "its gradient is 0"
 """Text of parameters whose gradient is 0, as those before units that give the same answer to everything."""
+ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
+"""Text of parameters none of which has a gradient, as where unscaled inputs saturate all units."""
 OF_SUM: Final = "the sum over a batch"
 """Text of a loss that is a sum and does not fall, as one for which updates are too large."""
 
 CONSEQUENCES: Final[tuple[Consequence, ...]] = (
     Consequence("FrozenParameters", GROWTH | COLLAPSE, text=ZERO_GRADIENT),
+    Consequence("FrozenParameters", frozenset({"InputScale"}), text=ALL_ZERO, lag=ANY_STEP),
     Consequence("DeadRelu", GROWTH),
     Consequence("ActivationCollapse", GROWTH),
     Consequence("ActivationCollapse", frozenset({"DeadRelu"}), unless=SINCE_FIRST),

@@ -52,7 +52,8 @@ DIAGONAL: Final = "mirrored along a diagonal"
 
 
 def _transposed(pictures: Pictures) -> Pictures:
-    return pictures.swapaxes(-1, -2)
+    found: Pictures = pictures.swapaxes(-1, -2)
+    return found
 
 
 WAYS: Final[tuple[tuple[str, Callable[[Pictures], Pictures]], ...]] = (
@@ -104,7 +105,8 @@ def _normalised(pictures: Pictures) -> Pictures:
     """Return pictures of which each channel has mean 0 and norm 1, or is 0."""
     apart = pictures - pictures.mean(axis=(-1, -2), keepdims=True)
     norms = np.linalg.norm(apart, axis=(-1, -2), keepdims=True)
-    return np.divide(apart, norms, out=np.zeros_like(apart), where=norms > 0)
+    found: Pictures = np.divide(apart, norms, out=np.zeros_like(apart), where=norms > 0)
+    return found
 
 
 def _channels_of_classes(targets: Array) -> Pictures:
@@ -113,7 +115,8 @@ def _channels_of_classes(targets: Array) -> Pictures:
     if targets.dtype.kind not in "iu" or targets.shape[1] > 1 or not 2 < len(classes) <= MOST_CLASSES:
         return targets.astype(np.float32)
     common = classes[np.argsort(-counts, kind="stable")[:MOST_CHANNELS]]
-    return (targets == common[:, None, None]).astype(np.float32)
+    found: Pictures = (targets == common[:, None, None]).astype(np.float32)
+    return found
 
 
 @attrs.define

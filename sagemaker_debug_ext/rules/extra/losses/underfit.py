@@ -36,6 +36,8 @@ ENDED_EARLY: Final = "Training has ended after"
 """Message part on very few steps."""
 VERY_FEW: Final = 30
 """Number of training steps up to which nearly any training is too short."""
+LITTLE: Final = 0.3
+"""Share of the variance of the targets below which a model explains little."""
 PENALISED: Final = "of the loss come from elsewhere, as from penalties on weights"
 """Message part on losses of which predictions give only a part."""
 MUCH: Final = 0.15
@@ -79,10 +81,11 @@ class Underfit(BuiltinRule):
     a tenth of it, because it then has learnt nothing although the inputs tell much. The predictions of evaluation count
     if they are better, because dropout makes those of training worse. A model whose loss still falls, by a tenth from
     the third or fourth fifth of training to the last, is on its way. Training that has ended after at most 30 steps
-    needs more of them, however fast the loss was falling, so that half of `factor` suffices. The message tells whether
-    most samples of the latest batch get the same prediction to the bit, but not all of them, whether much of a cross
-    entropy of classes comes from elsewhere than its predictions, as from penalties on weights, and whether the loss has
-    hardly fallen.
+    needs more of them, however fast the loss was falling, so that half of `factor` suffices. So does one that has ended
+    before `patience` steps, by which the model explains less than 0.3, but by all of `factor`. The message tells
+    whether most samples of the latest batch get the same prediction to the bit, but not all of them, whether much of a
+    cross entropy of classes comes from elsewhere than its predictions, as from penalties on weights, and whether the
+    loss has hardly fallen.
 
     Whole numbers may be those of classes, which have no order. If the targets are three to twenty of them, the rule
     also fires if the nearest neighbours name at least 80 % of them by vote, and a third as many wrongly as the model's
@@ -184,9 +187,11 @@ class Underfit(BuiltinRule):
         """Return an issue if a simple model predicts the targets of a loss far better."""
         own = self._explained(name)
         num_steps = (view.mode_step or 0) + 1
-        is_over = num_steps <= VERY_FEW
-        has_time = is_over or len(self._losses[name]) >= self.parameters["patience"]
-        if own is None or not has_time or self._adversarial.has(name):
+        has_time = len(self._losses[name]) >= self.parameters["patience"]
+        if own is None or self._adversarial.has(name):
+            return None
+        is_over = num_steps <= VERY_FEW or (not has_time and own < LITTLE)
+        if not (has_time or is_over):
             return None
         course = _means_of_fifths(self._losses[name])
         if not is_over and course[-1] < FALLEN * max(course[2:4]):
@@ -210,7 +215,8 @@ class Underfit(BuiltinRule):
     ) -> Issue | None:
         """Return an issue if a simple model leaves far less of the variance unexplained."""
         limit: float = self.parameters["max_explained"]
-        factor: float = self.parameters["factor"] / (2 if is_over else 1)
+        is_very_short = (view.mode_step or 0) < VERY_FEW
+        factor: float = self.parameters["factor"] / (2 if is_very_short else 1)
         if own >= limit:
             return None
         fits, restored = self._trained.simple_fits(name), self._trained.simple_fits(name, restored=True)

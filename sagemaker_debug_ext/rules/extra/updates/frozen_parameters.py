@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
-from sagemaker_debug_ext.rules.inference.consequences import ZERO_GRADIENT
+from sagemaker_debug_ext.rules.inference.consequences import ALL_ZERO, ZERO_GRADIENT
 from sagemaker_debug_ext.rules.inference.training import (
     LOSSES,
     DeferredMeasurements,
@@ -44,7 +44,6 @@ NO_BACKWARD: Final = "its optimizer has updated it without any gradient, as wher
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
 BOTH_ZERO: Final = "it is all 0, and so is another weight, as where one multiplies what the other gives"
-ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
 ZERO_LOSS: Final = "no parameter has a gradient other than 0, and the loss has been 0 since the first step"
 SECOND: Final = re.compile(r"_[0-9]+_")
 """Number of a further model of a class, in the names of its parameters."""

@@ -14,6 +14,7 @@ from sagemaker_debug_ext.rules import Issue
 from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT
 from sagemaker_debug_ext.rules.inference.consequences import (
+    ALL_ZERO,
     CONSEQUENCES,
     NEVER_PREDICTED,
     OF_SUM,
@@ -109,6 +110,13 @@ def test_causes_when_units_died_of_an_update_then_the_update_comes_first():
     assert [cause.name for cause in likely_causes([frozen])] == ["parameters not trained"]
     names = [cause.name for cause in likely_causes([frozen, outlier]) if not cause.looks_like]
     assert names == ["learning rate too high", "exploding gradients", "parameters not trained"]
+
+
+def test_causes_when_nothing_has_a_gradient_for_unscaled_inputs_then_these_come_first():
+    """They saturate all units; without them, the loss does not depend on the model."""
+    frozen = Issue(rule="FrozenParameters", step=201, message=f"a does not change: {ALL_ZERO}")
+    assert likely_causes([frozen])[0].name == "loss or output"
+    assert likely_causes([frozen, Issue(rule="InputScale", step=210)])[0].name == "inputs"
 
 
 @given(st.lists(ISSUES, max_size=6), ISSUES)

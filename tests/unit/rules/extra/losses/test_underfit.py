@@ -208,6 +208,20 @@ def test_a_model_gets_time_to_learn(run_rule, num, cause):
     assert first_cause(run_rule("Underfit", steps)) == cause
 
 
+@pytest.mark.parametrize(
+    ("num", "share", "cause"),
+    [(31, 0.1, "learning rate too low"), (99, 0.1, "learning rate too low"), (99, 0.4, None), (100, 0.1, None)],
+)
+def test_training_that_ends_where_little_is_explained_was_too_short(run_rule, num, share, cause):
+    """After a hundred steps, a loss that falls fast tells that the model is on its way."""
+
+    def answer(inputs, targets):
+        return share * targets + np.sqrt(share - share**2) * np.random.default_rng(num).normal(size=targets.shape) * 1.4
+
+    steps = regression_steps(SHAPES["a line"], answer, num, losses=lambda step: 0.98**step)
+    assert first_cause(run_rule("Underfit", steps)) == cause
+
+
 @pytest.mark.parametrize("num", [30, 40])
 def test_a_loss_that_falls_fast_needs_more_steps_if_these_were_very_few(run_rule, num):
     """Training that goes on may yet learn, but one that has ended may not."""
