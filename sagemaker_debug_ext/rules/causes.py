@@ -229,7 +229,6 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("DeadRelu", "learning rate too high", "late"),
     Sign("DeadRelu", "dead units"),
     Sign("SaturatedActivation", "learning rate too high"),
-    Sign("ActivationCollapse", "learning rate too high", "late", text=IS_FLAT),
     Sign("ActivationCollapse", "learning rate too high", "late", text=VARIED),
     Sign("ActivationCollapse", "dead units", text=IS_FLAT),
     Sign("ActivationCollapse", "dead units", text=VARIED),
@@ -371,8 +370,8 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
     signs = [
         issue for issue in known if any(sign.fits(issue, growth, firsts) for sign in _SIGNS_OF.get(issue.rule, ()))
     ]
-    firsts = first_steps(signs)
-    explained = {issue for issue in signs if follows(issue, firsts)}
+    firsts_of_signs = first_steps(signs)
+    explained = {issue for issue in signs if follows(issue, firsts_of_signs)}
     unexplained = set(signs) - explained
     # a sign that follows from another comes after all that follow from none
     for considered in (unexplained, explained):

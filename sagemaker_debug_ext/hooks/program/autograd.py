@@ -77,11 +77,14 @@ _MOST_NEAR: Final = 500
 """Number of operations among which softmaxes and reshapes are looked for, so that it takes a millisecond."""
 _VIEWS: Final = frozenset({"View", "ReshapeAlias", "UnsafeView"})
 """Operations that give other axes to the same numbers, in the same order."""
-_SLICING: Final = frozenset({"Slice", "Index", "Narrow", "AsStrided"})
+_SLICING: Final = frozenset({"Slice", "Index", "Narrow", "AsStrided", "Split", "SplitWithSizes"})
 """Operations that keep a part of an axis."""
 _SCALING: Final = frozenset({"Mul", "Div", "Add", "Sub", "Clone", "ToCopy", "NativeDropout", "Neg"})
 """Operations that may come between a padding and the reshape that it is for."""
 _MOST_SCALINGS: Final = 4
+"""Number of such operations."""
+_FILLING: Final = "CopySlices"
+"""Name of an assignment to a part of a tensor, as to one of zeros."""
 _MOST_AXES: Final = 6
 """Number of axes up to which it is found out whether they were exchanged."""
 _OPERANDS: Final = ("_saved_self", "_saved_other", "_saved_mat1", "_saved_mat2", "_saved_vec", "_saved_tensor")
@@ -137,6 +140,8 @@ def takes_axes_for_others(before: Sequence[int], after: Sequence[int]) -> bool:
 
     Axes of length 1 do not count. A reshape that also splits axes may regroup on purpose, and is none.
     """
+    if 0 in before:
+        return False
     long, wanted = ([length for length in shape if length > 1] for shape in (before, after))
     places = sorted({*itertools.accumulate(long, operator.mul), *itertools.accumulate(wanted, operator.mul)})
     if not any(place % earlier for earlier, place in itertools.pairwise(places)):
@@ -158,27 +163,29 @@ def _are_products(products: Sequence[int], lengths: Sequence[int]) -> bool:
 
 
 def _reshape(node: Any) -> ReshapeRecord | None:
-    """Return the record of a reshape if it takes axes for others, also by way of a single axis."""
+    """Return the record of a reshape if it takes axes for others, also by way of a flat shape."""
     first, before = node, node.next_functions[0][0]
     sizes = _sizes_before(node)
     if len(sizes) == 1 and _kind(before) in _VIEWS:
-        first, sizes, before = before, _sizes_before(before), before.next_functions[0][0]
+        first, sizes = before, _sizes_before(before)
     made = _shape_of(node)
-    if before is None or _is_parameter(before) or not (made and sizes and takes_axes_for_others(sizes, made)):
+    if not (made and sizes and takes_axes_for_others(sizes, made)) or _is_to_shift_or_of_parameter(first):
         return None
-    return None if _was_padded(first) else ReshapeRecord(before=sizes, after=made)
+    return ReshapeRecord(before=sizes, after=made)
 
 
-def _was_padded(node: Any) -> bool:
-    """Return whether what an operation gets was padded or cut off, perhaps before it was scaled."""
+def _is_to_shift_or_of_parameter(node: Any) -> bool:
+    """Return whether an operation gets what was padded or cut off, or a parameter, perhaps after it was scaled."""
     for _ in range(_MOST_SCALINGS):
-        node = node.next_functions[0][0]
+        node = next((other for other, _ in node.next_functions if other is not None), None)
+        if node is None or _is_parameter(node) or node.name().endswith(_FILLING):
+            return True
         kind = _kind(node)
         if "Pad" in kind or kind in _SLICING:
             return True
         if kind == "Cat":
             return any(other is None for other, _ in node.next_functions)
-        if kind not in _SCALING:
+        if kind not in _SCALING and kind not in _ACTIVATIONS:
             return False
     return False
 

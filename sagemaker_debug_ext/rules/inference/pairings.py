@@ -139,7 +139,7 @@ class Output:
 
     @property
     def asks_each_class(self) -> bool:
-        """Whether a binary cross entropy asks of each of several units on its own whether it is right."""
+        """Whether a binary cross entropy asks of each of at least three units on its own whether it is right."""
         answers_alone = self.activation in SIGMOIDS or (self.activation == "linear" and self.from_logits)
         return self.loss in YES_NO and answers_alone and (self.units or 0) > 2
 

@@ -224,9 +224,16 @@ def test_softmax_when_a_checkpoint_computes_it_anew_then_is_not_computed_for_the
 
 
 def shift_rows(scores, pad):
-    """Shift rows against each other, as attentions do whose scores depend on distances."""
+    """Shift rows against each other, as attentions do whose scores depend on distances; take one of them."""
     padded = pad(scores)
-    return padded.view(*scores.shape[:-2], scores.shape[-1] + 1, scores.shape[-2])[..., 1:, :]
+    return padded.view(*scores.shape[:-2], scores.shape[-1] + 1, scores.shape[-2]).select(-2, 1)
+
+
+def fill_in(scores):
+    """Pad with zeros on the left by an assignment."""
+    padded = scores.new_zeros(5, 4, 7)
+    padded[..., 1:] = scores
+    return padded
 
 
 def shift_rows_back(scores):
@@ -250,12 +257,17 @@ def shift_rows_back(scores):
         (lambda value: value.permute(2, 0, 1)[..., None], []),
         (lambda value: shift_rows(value, lambda scores: torch.nn.functional.pad(scores, (1, 0))), []),
         (lambda value: shift_rows(value, lambda scores: torch.nn.functional.pad(scores, (1, 0)) * 2), []),
+        (lambda value: shift_rows(value, lambda scores: torch.ones(7) * torch.nn.functional.pad(scores, (1, 0))), []),
         (lambda value: shift_rows(value, lambda scores: torch.cat([scores.new_zeros(5, 4, 1), scores], -1)), []),
+        (lambda value: shift_rows(value, fill_in), []),
+        (lambda value: value.view(5, 6, 4).split(3, 1)[1], []),
+        (lambda value: value.view(5, 6, 4)[:, -1], [((5, 4, 6), (5, 6, 4))]),
         (shift_rows_back, []),
     ],
     ids=[
         "view", "view of a product", "flat between", "later", "after a transpose", "transpose", "split and join",
-        "windows", "other features", "groups", "permute", "shifted rows", "scaled", "joined zeros", "cut off",
+        "windows", "other features", "groups", "permute", "shifted rows", "scaled", "masked", "joined zeros",
+        "assigned", "split", "one of them", "cut off",
     ],
 )  # fmt: skip
 def test_reshapes_when_they_take_axes_for_others_then_are_known_by_both_shapes(reshape, found):
@@ -268,7 +280,13 @@ def test_reshapes_when_they_take_axes_for_others_then_are_known_by_both_shapes(r
 def test_reshapes_when_they_are_of_parameters_then_are_none():
     """A layer may hold its weights in another shape."""
     weight = torch.nn.Parameter(torch.ones(4, 6, 5))
-    assert NearOperations.before(weight.view(4, 5, 6).sum()).mixing_reshapes() == ()
+    for value in (weight, weight.exp(), 2 * weight.sigmoid()):
+        assert NearOperations.before(value.view(4, 5, 6).sum()).mixing_reshapes() == ()
+
+
+def test_reshapes_when_there_are_no_samples_then_are_none():
+    """A batch may be empty."""
+    assert not takes_axes_for_others((0, 5, 6), (0, 6, 5))
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")

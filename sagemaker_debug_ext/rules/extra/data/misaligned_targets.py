@@ -192,14 +192,14 @@ class MisalignedTargets(BuiltinRule):
         was_evaluated = False
         for loss in observed_losses(view) if inputs is not None else ():
             found = as_pictures(inputs, loss.targets) if inputs is not None else None
-            if found is None or not all(np.isfinite(pictures).all() for pictures in found):
-                continue
-            if not _is_of_same_pass(view, loss):
+            if found is None:
                 continue
             was_evaluated = True
             key = (names[0], loss.targets_name, found[0].shape[1:])
             collected = self._collected.setdefault(key, _Collected())
-            if not collected.is_decided and collected.add(*found, self.parameters["samples"]):
+            if collected.is_decided or not all(np.isfinite(pictures).all() for pictures in found):
+                continue
+            if _is_of_same_pass(view, loss) and collected.add(*found, self.parameters["samples"]):
                 issues = self._compare(view, collected, names[0], loss.targets_name)
                 if issues:
                     return issues
@@ -236,8 +236,7 @@ def _is_of_same_pass(view: StepView, loss: LossObservation) -> bool:
     Scripts may call a model several times in a step, of which the last call is saved.
     """
     outputs = [value for name in view.selected(OUTPUTS) if (value := view.value(name)) is not None]
-    alike = [output for output in outputs if output.size == loss.scores.size and output.ndim == loss.scores.ndim]
-    return any(_are_alike(output, loss.scores) for output in alike)
+    return any(output.size == loss.scores.size and _are_alike(output, loss.scores) for output in outputs)
 
 
 def _are_alike(output: Array, answers: Array) -> bool:

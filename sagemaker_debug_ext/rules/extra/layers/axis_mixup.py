@@ -178,8 +178,9 @@ class AxisMixup(FirstStepsRule):
       multiple of it, or all of them are over axes of length 1, so that they make 1 of everything. Hooks for PyTorch
       record softmaxes;
     - before the predictions, axes are exchanged by a reshape, as from (samples, times, features) to (samples, features,
-      times), where no length is a multiple of the other. Hooks for PyTorch record such reshapes, also those that join
-      some axes, but none of padded numbers or before a part is cut off, which shift rows against each other;
+      times), unless splitting and joining neighbours would give the same shape. Hooks for PyTorch record such reshapes,
+      also those that join some axes, but none of padded numbers or before a part is cut off, which shift rows against
+      each other;
     - the input of a linear layer is, by its numbers, what an attention makes of the output of another linear layer of
       the same module, with heads that are split or joined by a reshape without a transpose. That shows as long as the
       weights of the attention are nearly uniform, as they usually are at first;

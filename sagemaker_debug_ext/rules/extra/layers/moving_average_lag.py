@@ -11,6 +11,7 @@ from sagemaker_debug_ext.rules.inference.losses import comparable_losses
 from sagemaker_debug_ext.rules.inference.moving_averages import MovingAverages
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_final
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.samples import sample_hashes
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -27,6 +28,12 @@ FEW_BATCHES: Final = 2
 """Number of different batches that shows that training has several."""
 FEWEST_STEPS: Final = 10
 """Number of training steps before which averages have little to keep."""
+
+
+def sample_digests(batch: Array) -> frozenset[bytes]:
+    """Return what tells a batch from others, whatever the order of its samples."""
+    hashes = sample_hashes(batch)
+    return frozenset(hashes or (row.tobytes() for row in batch.reshape(len(batch), -1)) if batch.ndim else ())
 
 
 class MovingAverageLag(BuiltinRule):
@@ -69,7 +76,7 @@ class MovingAverageLag(BuiltinRule):
         self._averages = MovingAverages()
         self._latest: list[Issue] = []
         self._has_told = False
-        self._batches: set[tuple[bytes, ...]] = set()
+        self._batches: set[frozenset[bytes]] = set()
         self._seen: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -122,7 +129,8 @@ class MovingAverageLag(BuiltinRule):
         if view.mode is not ModeKeys.EVAL:
             self._note_batch(view)
             return []
-        if self._averages.num_steps < FEWEST_STEPS or len(self._batches) == 1 or self._is_left_out(view, layer):
+        is_whole = len(self._batches) < FEW_BATCHES
+        if self._averages.num_steps < FEWEST_STEPS or is_whole or self._is_left_out(view, layer):
             return []
         names = view.selected(LOSSES) or list(view.tensor_names)
         self._has_told = bool(names)
@@ -138,8 +146,7 @@ class MovingAverageLag(BuiltinRule):
     def _note_batch(self, view: StepView) -> None:
         """Note the samples and layers of a training step, as long as there may be a single batch."""
         if len(self._batches) < FEW_BATCHES:
-            names = view.selected(MODEL_INPUTS)
-            hashes = (view.statistic(name, sample_hashes) for name in names)
+            hashes = (view.statistic(name, sample_digests) for name in view.selected(MODEL_INPUTS))
             self._batches.update(samples for samples in hashes if samples is not None)
             self._seen.update(view.tensor_names)
 

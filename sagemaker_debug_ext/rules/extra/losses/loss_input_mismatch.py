@@ -29,7 +29,7 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role, naming_scheme_of
 
 SWAPPED: Final = "Swapped"
 """Kind of a cross entropy that takes targets for predictions."""
@@ -52,7 +52,7 @@ FEWEST_CLASSES: Final = 5
 """Fewest classes of which a model does not get half right by chance."""
 STILL_HIGH: Final = 0.9
 """Fraction of the loss of equal scores above which a loss has not fallen."""
-ENOUGH: Final = 300
+ENOUGH: Final = 1_000
 """Number of samples with a single class each that shows that none has several."""
 MOST_LOOKS: Final = 5
 """Number of steps at which outputs of the model are read."""
@@ -309,8 +309,9 @@ class LossInputMismatch(TensorRule):
     - a loss is the sum over all elements or samples instead of the mean, and has not fallen by a tenth. Its gradients
       are that many times larger, and so are the updates at a learning rate chosen for the mean.
 
-    It fires after 300 samples if a binary cross entropy gets targets per class, of which exactly one is 1 for each
-    sample, and the outputs of at least three sigmoids: a softmax and a cross entropy of classes make classes compete.
+    In Keras, it fires after 1,000 samples if a binary cross entropy gets targets per class, of which exactly one is 1
+    for each sample, and the outputs of at least three sigmoids: a softmax and a cross entropy of classes make classes
+    compete. In PyTorch, nobody makes such targets by accident.
 
     It fires after 300 labels if a cross entropy weighs the most common class more than the rarest, and classes the
     more, the more common they are. Hooks for PyTorch record the weights, and hooks for Keras save those of samples.
@@ -382,7 +383,7 @@ class LossInputMismatch(TensorRule):
         if output is not None:
             self._problems.setdefault(name, problem_of_pairing(output))
         problem = self._problems.get(name, "") or (WEIGHED_WRONGLY if self._weighs_wrongly(view, name) else "")
-        if not problem and output is not None and output.asks_each_class:
+        if not problem and output is not None and output.asks_each_class and view.program.framework == KERAS.framework:
             single = self._single.setdefault(name, _SingleClasses())
             single.add(output.targets)
             problem = EACH_CLASS if single.are_all else ""

@@ -81,8 +81,8 @@ class Underfit(BuiltinRule):
     a tenth of it, because it then has learnt nothing although the inputs tell much. The predictions of evaluation count
     if they are better, because dropout makes those of training worse. A model whose loss still falls, by a tenth from
     the third or fourth fifth of training to the last, is on its way. Training that has ended after at most 30 steps
-    needs more of them, however fast the loss was falling, so that half of `factor` suffices. So does one that has ended
-    before `patience` steps, by which the model explains less than 0.3, but by all of `factor`. The message tells
+    needs more of them, however fast the loss was falling, so that half of `factor` suffices. Training that has ended
+    before `patience` steps and explains less than 0.3 is judged likewise, but by the whole `factor`. The message tells
     whether most samples of the latest batch get the same prediction to the bit, but not all of them, whether much of a
     cross entropy of classes comes from elsewhere than its predictions, as from penalties on weights, and whether the
     loss has hardly fallen.
@@ -190,13 +190,20 @@ class Underfit(BuiltinRule):
         has_time = len(self._losses[name]) >= self.parameters["patience"]
         if own is None or self._adversarial.has(name):
             return None
-        is_over = num_steps <= VERY_FEW or (not has_time and own < LITTLE)
+        is_short = num_steps <= VERY_FEW or (num_steps < self.parameters["patience"] and own < LITTLE)
+        is_over = is_short and self._ends_with(view, name)
         if not (has_time or is_over):
             return None
         course = _means_of_fifths(self._losses[name])
         if not is_over and course[-1] < FALLEN * max(course[2:4]):
             return None
         return self._compare_classes(view, name) or self._compare_fits(view, name, own, course, is_over=is_over)
+
+    @staticmethod
+    def _ends_with(view: StepView, name: str) -> bool:
+        """Return whether training has ended with a loss, and did not go on without it."""
+        steps = view.trial.steps(mode=view.mode)
+        return name in view.tensor_names and bool(steps) and steps[-1] == view.mode_step
 
     def _compare_classes(self, view: StepView, name: str) -> Issue | None:
         """Return an issue if targets are named far better as classes than as quantities."""

@@ -38,6 +38,10 @@ LEARNT_AFTER_JUMP: Final = 0.1
 """The same for a loss that has jumped in between."""
 SHRUNK: Final = 0.7
 """Fraction of the first update below which later updates are shrinking."""
+OVERSHOT: Final = 10.0
+"""Multiple of its first value to which a single one of the first updates raises a loss if they overshoot."""
+RAISED: Final = 2.5
+"""Multiple of its first value to which they raise its mean; a single value may be noise."""
 EXPLODED: Final = 3.0
 """Multiple of its first value above which a loss shows that large updates did harm, whatever follows."""
 STILL: Final = 20
@@ -55,7 +59,7 @@ class _Losses:
     Attributes:
         have_jumped: Whether any has been above twice its smallest value so far, or not finite.
         have_exploded: Whether any has been above three times its first value, or not finite.
-        have_overshot: Whether the first updates have raised any above three times its first value.
+        have_overshot: Whether the first updates have raised the mean of any to 2.5 times its first value, or one to ten.
     """
 
     window: int
@@ -65,6 +69,7 @@ class _Losses:
     _first: dict[str, float] = attrs.field(factory=dict, init=False)
     _least: dict[str, float] = attrs.field(factory=dict, init=False)
     _number: collections.Counter[str] = attrs.field(factory=collections.Counter, init=False)
+    _sum: dict[str, float] = attrs.field(factory=lambda: collections.defaultdict(float), init=False)
     _latest: RollingWindow = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -79,7 +84,9 @@ class _Losses:
         self._latest.add(name, loss)
         self._number[name] += 1
         if self._number[name] <= self.window + 1:
-            self.have_overshot = self.have_overshot or loss > EXPLODED * first > 0
+            self._sum[name] += loss if self._number[name] > 1 else 0.0
+            is_raised = self._number[name] > self.window and self._sum[name] / self.window > RAISED * first > 0
+            self.have_overshot = self.have_overshot or is_raised or loss > OVERSHOT * first > 0
 
     @property
     def are_high(self) -> bool:
@@ -110,9 +117,9 @@ class LearningRateTooHigh(UpdateSizeRule):
 
     Steps of L-BFGS, whose length follows from the curvature of the loss, are not evaluated.
 
-    Half of `threshold` is enough where harm is seen. Either the first `window` updates raise a loss above three times
-    its first value. Or units die after such updates, so that the gradient of a weight is 0 at 20 consecutive steps
-    while the loss is above 0.7 of its first value.
+    Half of `threshold` is enough where harm is seen. Either the first `window` updates raise the mean of a loss above
+    2.5 times its first value, or a single loss above ten times. Or units die after such updates, so that the gradient
+    of a weight is 0 at 20 consecutive steps while the loss is above 0.7 of its first value.
 
     Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
     updates become smaller and a loss falls to 0.7 of its first level, or to a tenth of it after a jump as above.

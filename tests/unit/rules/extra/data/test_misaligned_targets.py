@@ -110,10 +110,11 @@ def test_pictures_of_which_only_texture_depends_on_the_target_do_not_fire(run_ru
     [
         (lambda answers: answers, True),
         (lambda answers: 1 / (1 + np.exp(-8 * answers)), True),
+        (lambda answers: answers[:, 0], True),
         (lambda answers: answers[..., ::-1], False),
         (lambda answers: answers[:, :, :-1], False),
     ],
-    ids=["its answers", "after a sigmoid", "of another pass", "cropped"],
+    ids=["its answers", "after a sigmoid", "without an axis", "of another pass", "cropped"],
 )
 def test_a_loss_of_other_answers_than_the_output_of_the_model_does_not_fire(run_rule, change, fires):
     """The model has also seen the mirror image, and the input of that pass is saved."""

@@ -94,7 +94,10 @@ def test_steps_of_an_earlier_model_do_not_count(run_rule, layers):
 def test_averages_that_keep_little_but_the_last_batch_fire_once(run_rule, layers, shares, num_steps, fires):
     """A momentum of 0.8 means that in PyTorch, and a fifth of it in Keras."""
     layers(*shares)
-    issues = run_rule("MovingAverageLag", steps_of((1.0, 1.0), num_steps))
+    steps = steps_of((1.0, 1.0), num_steps)
+    for (_, step), tensors in steps.items():
+        tensors["Net_input_0"] = np.full((8, 4), float(step))
+    issues = run_rule("MovingAverageLag", steps)
     share = f"{max(share for share in shares if share < 1):.0%}" if fires else ""
     assert all(f"by {share} of the way" in issue.message for issue in issues)
     assert [issue.step for issue in issues] == [num_steps // 2] * fires
@@ -108,17 +111,20 @@ def test_averages_of_the_last_batch_matter_in_evaluation_only(run_rule, layers):
 
 @pytest.mark.parametrize(
     ("batch", "layer", "fires"),
-    [(lambda step: step, "bn0", True), (lambda _: 0, "bn0", False), (lambda step: step, "other", False)],
-    ids=["batches", "one whole", "a layer that is not evaluated"],
+    [
+        (lambda step: np.full((8, 4), float(step)), "bn0", True),
+        (lambda _: np.zeros((8, 4)), "bn0", False),
+        (lambda _: np.zeros((8, 2)), "bn0", False),
+        (lambda step: np.roll(np.arange(32.0).reshape(8, 4), step, axis=0), "bn0", False),
+        (lambda step: np.full((8, 4), float(step)), "other", False),
+    ],
+    ids=["batches", "one whole", "one of few features", "one in other orders", "a layer that is not evaluated"],
 )
 def test_averages_of_all_data_and_of_layers_that_evaluation_leaves_out_are_no_fault(
     run_rule, layers, batch, layer, fires
 ):
     """The last batch of a graph is the whole graph, and a discriminator is not evaluated."""
     layers(0.9)
-    steps = {
-        (TRAIN, step): {"loss": 1.0, "Net_input_0": np.full((8, 4), float(batch(step))), "bn0_output_0": np.ones(4)}
-        for step in range(20)
-    }
+    steps = {(TRAIN, step): {"loss": 1.0, "Net_input_0": batch(step), "bn0_output_0": np.ones(4)} for step in range(20)}
     steps[EVAL, 0] = {"loss": 1.0, f"{layer}_output_0": np.ones(4)}
     assert bool(run_rule("MovingAverageLag", steps)) is fires

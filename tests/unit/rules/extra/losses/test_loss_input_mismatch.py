@@ -269,29 +269,41 @@ def vectors_of(labels, num_classes):
     return np.eye(num_classes)[labels]
 
 
+def vectors_of_and(further):
+    """Return the vectors of 19 samples with a single class each, and a further one."""
+    return np.vstack([vectors_of(np.arange(19) % 4, 4), further])
+
+
 @pytest.mark.parametrize(
-    ("targets", "activation", "loss", "fires"),
+    ("targets", "activation", "loss", "framework", "fires"),
     [
-        (vectors_of(np.arange(20) % 4, 4), "sigmoid", "BCELoss", True),
-        (vectors_of(np.arange(20) % 4, 4), "linear", "BCEWithLogitsLoss", True),
-        (vectors_of(np.arange(20) % 4, 4), "linear", "MultiLabelMarginLoss", False),
-        (vectors_of(np.zeros(20, int), 4), "linear", "BCEWithLogitsLoss", False),
-        (np.vstack([vectors_of(np.arange(19) % 4, 4), [[1.0, 1.0, 0.0, 0.0]]]), "sigmoid", "BCELoss", False),
-        (np.vstack([vectors_of(np.arange(19) % 4, 4), np.zeros((1, 4))]), "sigmoid", "BCELoss", False),
-        (0.9 * vectors_of(np.arange(20) % 4, 4) + 0.025, "sigmoid", "BCELoss", False),
-        (vectors_of(np.arange(20) % 2, 2), "sigmoid", "BCELoss", False),
-        (np.eye(20), "linear", "BCEWithLogitsLoss", False),
+        (vectors_of(np.arange(20) % 4, 4), "sigmoid", "binary_crossentropy", "Keras", True),
+        (vectors_of(np.arange(20) % 4, 4), "linear", "binary_crossentropy", "Keras", True),
+        (vectors_of(np.arange(20) % 4, 4), "sigmoid", "binary_crossentropy", "PyTorch", False),
+        (vectors_of(np.arange(20) % 4, 4), "sigmoid", "hinge", "Keras", False),
+        (vectors_of(np.zeros(20, int), 4), "sigmoid", "binary_crossentropy", "Keras", False),
+        (vectors_of_and([1.0, 1.0, 0.0, 0.0]), "sigmoid", "binary_crossentropy", "Keras", False),
+        (vectors_of_and([0.0, 0.0, 0.0, 0.0]), "sigmoid", "binary_crossentropy", "Keras", False),
+        (0.9 * vectors_of(np.arange(20) % 4, 4) + 0.025, "sigmoid", "binary_crossentropy", "Keras", False),
+        (vectors_of(np.arange(20) % 2, 2), "sigmoid", "binary_crossentropy", "Keras", False),
+        (np.eye(20), "sigmoid", "binary_crossentropy", "Keras", False),
     ],
-    ids=["classes", "logits", "another loss", "one right place", "two at once", "none", "smooth", "two", "pairs"],
-)
-def test_classes_of_which_each_sample_has_one_must_compete(run_rule, monkeypatch, targets, activation, loss, fires):
-    """Sigmoids suit samples with several classes, which show in 300 samples; those that are compared are no classes."""
-    tail = (LayerRecord(name="dense", type="Linear", activation=activation, units=targets.shape[1]),)
-    record = LossRecord(name=loss, type=loss, tail=tail)
-    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", losses=(record,)))
-    scores = RNG.random(targets.shape)
-    issues = run_rule("LossInputMismatch", steps_of([loss_tensors(scores, targets, name=loss)] * 18), patience=100)
-    assert fired_at(issues)[:1] == ([14] if fires else [])
+    ids=[
+        "classes", "logits", "another framework", "another loss", "one right place", "two at once", "none", "smooth",
+        "two", "pairs",
+    ],
+)  # fmt: skip
+def test_classes_of_which_each_sample_has_one_must_compete(
+    run_rule, make_trial, monkeypatch, targets, activation, loss, framework, fires
+):
+    """Sigmoids suit samples with several classes, which show in a thousand; those that are compared are no classes."""
+    tail = (LayerRecord(name="dense", type="Dense", activation=activation, units=targets.shape[1]),)
+    record = LossRecord(name="predictions", type=loss, arguments={"from_logits": activation == "linear"}, tail=tail)
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework=framework, losses=(record,)))
+    tensors = {"predictions": RNG.random(targets.shape), "labels": targets, "loss": 0.7}
+    trial = make_trial(steps_of([tensors] * 55), collections=KERAS_COLLECTIONS)
+    issues = run_rule("LossInputMismatch", trial, patience=100)
+    assert fired_at(issues)[:1] == ([49] if fires else [])
     assert not fires or (first_cause(issues) == "loss or output" and "has a single one" in issues[0].message)
 
 
