@@ -59,7 +59,7 @@ class _Losses:
     Attributes:
         have_jumped: Whether any has been above twice its smallest value so far, or not finite.
         have_exploded: Whether any has been above three times its first value, or not finite.
-        have_overshot: Whether the first updates have raised the mean of any to 2.5 times its first value, or one to ten.
+        have_overshot: Whether the first updates have raised the mean of any to 2.5 times its first value, or once ten.
     """
 
     window: int
