@@ -17,6 +17,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 ClassIds = npt.NDArray[np.int64]
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
+MODEL_OUTPUTS: Final = Selection(roles=(Role.MODEL_OUTPUT,))
 PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 Matrix = npt.NDArray[np.int64]
 

@@ -11,19 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, MODEL_OUTPUTS
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 Pictures = npt.NDArray[np.float32]
 """Pictures of shape (samples, channels, rows, columns)."""
 
-OUTPUTS: Final = Selection(roles=(Role.MODEL_OUTPUT,))
+PICTURES: Final = 4
+"""Number of axes of a batch of pictures."""
 SMALLEST: Final = 8
 """Number of rows and columns of the smallest pictures."""
 LARGEST: Final = 64
@@ -75,12 +75,14 @@ def as_pictures(inputs: Array, targets: Array) -> tuple[Array, Array] | None:
 
     Channels may be the second or the last axis of both, and targets may have no axis for them.
     """
-    if inputs.ndim != 4 or targets.ndim not in {3, 4} or len(inputs) != len(targets):
+    if inputs.ndim != PICTURES or targets.ndim not in {PICTURES - 1, PICTURES} or len(inputs) != len(targets):
         return None
     for axis in (-1, 1):
         pictures = np.moveaxis(inputs, axis, 1)
         rows, columns = pictures.shape[2:]
-        others = [targets[:, None]] if targets.ndim == 3 else [np.moveaxis(targets, place, 1) for place in (-1, 1)]
+        others = (
+            [targets[:, None]] if targets.ndim < PICTURES else [np.moveaxis(targets, place, 1) for place in (-1, 1)]
+        )
         fitting = next((other for other in others if other.shape[2:] == (rows, columns)), None)
         has_room = min(rows, columns) >= SMALLEST
         if fitting is not None and has_room and max(pictures.shape[1], fitting.shape[1]) <= MOST_CHANNELS:
@@ -171,7 +173,7 @@ class MisalignedTargets(BuiltinRule):
         "Apply the same random flips, turns and crops to a picture and its target, as with one generator for both or "
         "the same seed, and check that both are loaded with rows and columns in the same order."
     )
-    selection = MODEL_INPUTS.united_with(INPUTS).united_with(OUTPUTS)
+    selection = MODEL_INPUTS.united_with(INPUTS).united_with(MODEL_OUTPUTS)
 
     def configure(self) -> None:
         self._collected: dict[tuple[str, str, tuple[int, ...]], _Collected] = {}
@@ -179,7 +181,7 @@ class MisalignedTargets(BuiltinRule):
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (
             TensorRequirement("inputs of the model", MODEL_INPUTS),
-            TensorRequirement("outputs of the model", OUTPUTS),
+            TensorRequirement("outputs of the model", MODEL_OUTPUTS),
             TensorRequirement("inputs of losses", INPUTS),
         )
 
@@ -187,20 +189,23 @@ class MisalignedTargets(BuiltinRule):
         """Return an issue at the step at which enough samples are known, if targets are misaligned."""
         if not is_training(view):
             return None
-        names = [name for name in view.selected(MODEL_INPUTS) if _is_of_pictures(view, name)]
-        inputs = view.value(names[0]) if len(names) == 1 else None
+        values = {name: view.value(name) for name in view.selected(MODEL_INPUTS)}
+        inputs = {name: value for name, value in values.items() if value is not None and value.ndim == PICTURES}
+        if len(inputs) != 1:
+            return None
+        ((inputs_name, pictures),) = inputs.items()
         was_evaluated = False
-        for loss in observed_losses(view) if inputs is not None else ():
-            found = as_pictures(inputs, loss.targets) if inputs is not None else None
+        for loss in observed_losses(view):
+            found = as_pictures(pictures, loss.targets)
             if found is None:
                 continue
             was_evaluated = True
-            key = (names[0], loss.targets_name, found[0].shape[1:])
+            key = (inputs_name, loss.targets_name, found[0].shape[1:])
             collected = self._collected.setdefault(key, _Collected())
-            if collected.is_decided or not all(np.isfinite(pictures).all() for pictures in found):
+            if collected.is_decided or not all(np.isfinite(each).all() for each in found):
                 continue
             if _is_of_same_pass(view, loss) and collected.add(*found, self.parameters["samples"]):
-                issues = self._compare(view, collected, names[0], loss.targets_name)
+                issues = self._compare(view, collected, inputs_name, loss.targets_name)
                 if issues:
                     return issues
         return [] if was_evaluated else None
@@ -235,7 +240,7 @@ def _is_of_same_pass(view: StepView, loss: LossObservation) -> bool:
 
     Scripts may call a model several times in a step, of which the last call is saved.
     """
-    outputs = [value for name in view.selected(OUTPUTS) if (value := view.value(name)) is not None]
+    outputs = [value for name in view.selected(MODEL_OUTPUTS) if (value := view.value(name)) is not None]
     return any(output.size == loss.scores.size and _are_alike(output, loss.scores) for output in outputs)
 
 
@@ -250,8 +255,3 @@ def _are_alike(output: Array, answers: Array) -> bool:
 def _most_common(ways: Iterable[str]) -> str:
     """Return the two most common ways, joined."""
     return " or ".join(way for way, _ in collections.Counter(ways).most_common(2))
-
-
-def _is_of_pictures(view: StepView, name: str) -> bool:
-    value = view.value(name)
-    return value is not None and value.ndim == 4 and value.dtype.kind in "biufV"

@@ -127,9 +127,8 @@ class InitialLoss(BuiltinRule):
         if found[worst] <= 1:
             return []
         factor: float = self.parameters["factor"]
-        what = next(
-            (text for loss in observed_losses(view) if loss.name == worst and (text := _small_targets(loss))), ""
-        )
+        reasons = (_small_targets(loss) for loss in observed_losses(view) if loss.name == worst)
+        what = next(reasons, "") or "; weights or inputs are too large"
         text = (
             f"Before the first update, the error behind {worst!r} is {found[worst]:.3g} times the largest expected "
             f"of an untrained model{what}."

@@ -11,6 +11,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import SINCE_FIRST
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, MODEL_OUTPUTS
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import (
@@ -32,8 +33,6 @@ DROPOUT: Final = Selection(roles=(Role.DROPOUT_OUTPUT,))
 ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
 LAYER_OUTPUTS: Final = Selection(roles=(Role.LAYER_OUTPUT,))
-MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
-MODEL_OUTPUTS: Final = Selection(roles=(Role.MODEL_OUTPUT,))
 ATTENTION: Final = re.compile("attn|attention", re.IGNORECASE)
 SILENT: Final = 1e-8
 """Fraction of its input that a layer passes on if all its units are far in their flat range."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS
 from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
@@ -32,8 +34,8 @@ FEWEST_STEPS: Final = 10
 
 def sample_digests(batch: Array) -> frozenset[bytes]:
     """Return what tells a batch from others, whatever the order of its samples."""
-    hashes = sample_hashes(batch)
-    return frozenset(hashes or (row.tobytes() for row in batch.reshape(len(batch), -1)) if batch.ndim else ())
+    rows = sample_hashes(batch)
+    return frozenset((row.tobytes() for row in np.atleast_1d(batch)) if rows is None else rows)
 
 
 class MovingAverageLag(BuiltinRule):

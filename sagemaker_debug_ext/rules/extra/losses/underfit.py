@@ -203,7 +203,7 @@ class Underfit(BuiltinRule):
     def _ends_with(view: StepView, name: str) -> bool:
         """Return whether training has ended with a loss, and did not go on without it."""
         steps = view.trial.steps(mode=view.mode)
-        return name in view.tensor_names and bool(steps) and steps[-1] == view.mode_step
+        return name in view.tensor_names and bool(steps) and steps[-1] == view.step_in(view.mode)
 
     def _compare_classes(self, view: StepView, name: str) -> Issue | None:
         """Return an issue if targets are named far better as classes than as quantities."""

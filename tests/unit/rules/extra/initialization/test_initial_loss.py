@@ -70,3 +70,4 @@ def test_targets_that_are_small_for_usual_answers_are_to_blame(run_rule, size, a
     targets, scores = rng.normal(size=(64, 1)) * size, rng.normal(size=(64, 1)) * answers
     issues = run_rule("InitialLoss", {(TRAIN, 0): loss_tensors(scores, targets, name="MSELoss")})
     assert first_cause(issues) == cause
+    assert ("weights or inputs are too large" in issues[0].message) is (cause == "initialisation")

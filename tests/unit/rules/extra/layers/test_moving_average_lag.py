@@ -115,10 +115,18 @@ def test_averages_of_the_last_batch_matter_in_evaluation_only(run_rule, layers):
         (lambda step: np.full((8, 4), float(step)), "bn0", True),
         (lambda _: np.zeros((8, 4)), "bn0", False),
         (lambda _: np.zeros((8, 2)), "bn0", False),
+        (lambda _: np.zeros((0, 4)), "bn0", False),
         (lambda step: np.roll(np.arange(32.0).reshape(8, 4), step, axis=0), "bn0", False),
         (lambda step: np.full((8, 4), float(step)), "other", False),
     ],
-    ids=["batches", "one whole", "one of few features", "one in other orders", "a layer that is not evaluated"],
+    ids=[
+        "batches",
+        "one whole",
+        "one of few features",
+        "empty",
+        "one in other orders",
+        "a layer that is not evaluated",
+    ],
 )
 def test_averages_of_all_data_and_of_layers_that_evaluation_leaves_out_are_no_fault(
     run_rule, layers, batch, layer, fires

@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of
+from support.rule_trials import EVAL, GLOBAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of
 
 SHAPES = {
     "a line": lambda x: x[:, :1] - x[:, 1:],
@@ -220,6 +220,17 @@ def test_training_that_ends_where_little_is_explained_was_too_short(run_rule, nu
 
     steps = regression_steps(SHAPES["a line"], answer, num, losses=lambda step: 0.98**step)
     assert first_cause(run_rule("Underfit", steps)) == cause
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize("mode", [TRAIN, GLOBAL])
+def test_training_that_goes_on_without_a_loss_has_not_ended(run_rule, mode, goes_on):
+    """A loss may be that of a pretraining; a trial may know no modes."""
+    found = regression_steps(SHAPES["a line"], mean_answer, 25)
+    steps = {(mode, step): tensors for (_, step), tensors in found.items()}
+    if goes_on:
+        steps |= {(mode, step): {"other": np.ones(2)} for step in range(25, 60)}
+    assert bool(run_rule("Underfit", steps)) is not goes_on
 
 
 @pytest.mark.parametrize("num", [30, 40])
