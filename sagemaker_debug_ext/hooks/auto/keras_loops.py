@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import logging
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +38,8 @@ LOSS_FUNCTIONS: Final = (
 """Losses of ``tf.nn``, which are called with ``logits``."""
 DIFFERENCES: Final = ("subtract", "squared_difference")
 """Functions of ``tf.math`` by which scripts compare predictions with targets, beside the operator."""
+RESHAPES: Final = ("reshape", "squeeze")
+"""Functions of TensorFlow by which scripts make predictions of shape (N, 1) those of shape (N,)."""
 
 
 @attrs.define(eq=False)
@@ -48,17 +51,19 @@ class _LastCall:
         trains: Whether it was told to train; None if unknown.
         outputs: What it returned, without its structure; None for what cannot be told from others.
         is_apart: Whether neither a tape of the script was open nor `fit` ran, as in a validation.
+        flattened: Outputs of shape (N, 1) that the script has made those of shape (N,), by number.
     """
 
     model: weakref.ref[Any]
     trains: bool | None
     outputs: tuple[weakref.ref[Any] | None, ...]
     is_apart: bool
+    flattened: dict[int, weakref.ref[Any]] = attrs.field(factory=dict)
 
     def number_of(self, value: Any) -> int | None:
-        """Return which output a tensor is; None if it is none of them."""
-        found = (number for number, output in enumerate(self.outputs) if output is not None and output() is value)
-        return next(found, None)
+        """Return which output a tensor is, flattened or not; None if it is none of them."""
+        outputs = itertools.chain(enumerate(self.outputs), self.flattened.items())
+        return next((number for number, output in outputs if output is not None and output() is value), None)
 
 
 class LoopWatcher:
@@ -150,8 +155,22 @@ class LoopWatcher:
 
         return called
 
+    def wrap_reshape(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a wrapper of a function that may flatten the last outputs of a model."""
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            reshaped = function(*args, **kwargs)
+            if self._last is not None and args and _is_column(args[0]) and _is_vector(reshaped):
+                number = self._last.number_of(args[0])
+                if number is not None:
+                    self._last.flattened[number] = weakref.ref(reshaped)
+            return reshaped
+
+        return called
+
     def wrap_difference(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of a difference that notes targets of shape (N,) that spread answers of shape (N, 1)."""
+        """Return a wrapper of a difference that notes targets and answers of shapes (N,) and (N, 1), which spread."""
 
         @functools.wraps(function)
         def called(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
@@ -172,7 +191,10 @@ class LoopWatcher:
         open_hook = self._find_hook()
         if open_hook is not None and not self._is_eager() and _lengths(targets)[:1] == _lengths(answers)[:1] != ():
             self._save_labels(open_hook, targets, number)
-        if hook is not None and model is not None and _is_column(answers) and _is_vector(targets):
+        is_spread = any(
+            _is_column(one) and _is_vector(other) for one, other in ((answers, targets), (targets, answers))
+        )
+        if hook is not None and model is not None and is_spread:
             hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
 
     @contextlib.contextmanager
@@ -309,5 +331,7 @@ def install(watcher: LoopWatcher, tf: Any) -> None:
     for name in DIFFERENCES:
         setattr(tf.math, name, watcher.wrap_difference(getattr(tf.math, name)))
     tf.subtract = tf.math.subtract
+    for name in RESHAPES:
+        setattr(tf, name, watcher.wrap_reshape(getattr(tf, name)))
     tf.Tensor.__sub__ = watcher.wrap_difference(tf.Tensor.__sub__)
     tf.Tensor.__rsub__ = watcher.wrap_difference(tf.Tensor.__rsub__)

@@ -472,6 +472,10 @@ class Model(tf.keras.Sequential):
         x, y = data
         with tf.GradientTape() as tape:
             answers = self(x, training=True)
+            if "flattened" in sys.argv:
+                answers = tf.reshape(answers, [-1])
+            if "squeezed" in sys.argv:
+                answers = tf.squeeze(answers, axis=1)
             loss = tf.reduce_mean((y - answers) ** 2)
             if "function" in sys.argv:
                 loss = tf.reduce_mean(tf.math.squared_difference(answers, y))
@@ -496,11 +500,27 @@ else:
 
 @pytest.mark.parametrize(
     ("arguments", "fires"),
-    [(("fit",), True), (("fit", "column"), False), (("loop", "function"), True), (("loop", "unknown"), False)],
-    ids=["own step", "own step with a column", "loop", "targets of unknown axes"],
+    [
+        (("fit",), True),
+        (("fit", "column"), False),
+        (("loop", "function"), True),
+        (("loop", "unknown"), False),
+        (("fit", "column", "flattened"), True),
+        (("fit", "flattened"), False),
+        (("loop", "column", "squeezed"), True),
+    ],
+    ids=[
+        "own step",
+        "with a column",
+        "loop",
+        "targets of unknown axes",
+        "flattened",
+        "both flat",
+        "loop that flattens",
+    ],
 )
 def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script, configured, forks):
-    """Targets of shape (N,) minus answers of shape (N, 1) are N × N numbers, which a loss of its own averages."""
+    """Targets and answers, of shapes (N,) and (N, 1), differ by N × N numbers, which a loss of its own averages."""
     script.write_text(SPREAD)
     captured = forks.run_captured(script, *arguments)
     assert captured.returncode == 0, captured.stderr
