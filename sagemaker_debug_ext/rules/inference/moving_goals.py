@@ -14,6 +14,8 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 OWN_LOSS: Final = "loss"
 """Stem of the names of the numbers on which scripts call ``backward``, if no single loss function returns them."""
+_ADVERSARIAL: Final = re.compile("BCE|MSE")
+"""Names of losses with which discriminators are trained."""
 NUM_COMPARED: Final = 10
 """Number of first steps, and of latest ones, whose targets are compared."""
 FEWEST_BATCHES: Final = 8
@@ -29,9 +31,10 @@ FACTOR_MOVED: Final = 2.0
 class AdversarialLosses:
     """Detects adversarial losses (generator against discriminator), which need not decrease.
 
-    Such a binary loss is computed more than once a step. The discriminator's computation has targets 0 and 1, and the
-    generator's, after it, has only targets 1. One side loses what the other gains, so neither loss needs to fall.
-    If each computation is a step of its own, all targets of a step are equal, and alternate between 0 and 1.
+    Such a binary loss, or squared error, is computed more than once a step. The discriminator's computation has targets
+    0 and 1, and the generator's, after it, has only targets 1. One side loses what the other gains, so neither loss
+    needs to fall. If each computation is a step of its own, all targets of a step are equal, and alternate between 0
+    and 1.
     """
 
     def __init__(self) -> None:
@@ -43,15 +46,16 @@ class AdversarialLosses:
         """Observe a training step; losses stay adversarial only if it has both computations."""
         for name in view.tensor_names:
             stem = name.removesuffix("_output_1")
-            if stem != name and "BCE" in stem:
+            if stem != name and _ADVERSARIAL.search(stem):
                 self._is_game[stem] = self._is_game.get(stem, True) and _wants_both_ways(view, stem)
         self._observe_turns(view)
 
     def _observe_turns(self, view: StepView) -> None:
-        """Note for each binary loss which targets it has had at steps with a single target value."""
+        """Note for each loss which targets it has had at steps with a single target value."""
         for name in view.tensor_names:
             stem = name.removesuffix("_input_1")
-            targets = view.value(name) if stem != name and "BCE" in stem and stem not in self._mixed else None
+            is_known = stem == name or stem in self._mixed or not _ADVERSARIAL.search(stem)
+            targets = None if is_known else view.value(name)
             if targets is not None and targets.size > 1 and targets.dtype.kind != "c":
                 least, most = float(targets.min()), float(targets.max())
                 self._only.setdefault(stem, set()).add(least)

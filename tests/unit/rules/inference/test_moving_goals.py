@@ -44,18 +44,19 @@ def test_real_and_made_points_may_be_evaluated_one_after_the_other(run_rule):
         assert bool(issues) == fires
 
 
+@pytest.mark.parametrize("loss", ["BCEWithLogitsLoss", "MSELoss"])
 @pytest.mark.parametrize(("mixed", "fires"), [(False, False), (True, True)])
-def test_targets_of_one_class_by_turns_are_adversarial(run_rule, mixed, fires):
+def test_targets_of_one_class_by_turns_are_adversarial(run_rule, mixed, fires, loss):
     """Steps whose targets are all of one class, by turns, are adversarial."""
     rng = np.random.default_rng(0)
     steps = []
     for step in range(60):
         targets = rng.integers(0, 2, (20, 1)).astype(float) if mixed else np.full((20, 1), float(step % 2))
         tensors = {
-            "BCEWithLogitsLoss_input_0": 0.1 * rng.normal(size=(20, 1)),
-            "BCEWithLogitsLoss_input_1": targets,
+            f"{loss}_input_0": 0.1 * rng.normal(size=(20, 1)),
+            f"{loss}_input_1": targets,
         }
-        steps.append({**tensors, "BCEWithLogitsLoss_output_0": 0.7})
+        steps.append({**tensors, f"{loss}_output_0": 0.7})
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
