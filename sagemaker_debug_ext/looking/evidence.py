@@ -58,6 +58,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "LearningRateSchedule": _UPDATES,
     "LearningRateTooHigh": _UPDATES,
     "LearningRateTooLow": _UPDATES,
+    "NoiseFloor": _UPDATES,
     "SlowLearning": _LOSS,
     "UnchangedTensor": _UPDATES,
     "FrozenParameters": _UPDATES,

@@ -217,6 +217,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LearningRateTooLow", "learning rate too low"),
     Sign("LossDivergence", "sampling", text=IN_ORDER),
     Sign("LossDivergence", "learning rate too high"),
+    Sign("NoiseFloor", "learning rate too high"),
     Sign("FrozenParameters", "parameters not trained"),
     Sign("UnchangedTensor", "parameters not trained"),
     Sign("EvaluationMismatch", "evaluation data"),

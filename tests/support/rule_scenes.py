@@ -193,6 +193,10 @@ EXTRA_SCENES = {
     "LearningRateTooLow": Scene(
         train({"w_weight": ONES}, {"w_weight": ONES + 1e-7}), [1], {"window": 1}, ("w_weight",)
     ),
+    "NoiseFloor": Scene(
+        train(*[{"w_weight": ONES * sign, "gradient/w_weight": ONES * 2 * sign, "loss": 12.0} for sign in [1, -1] * 6]),
+        [11], {"patience": 10}, ("loss",),
+    ),
     "NonFiniteOrigin": Scene(train({"x": ONES * np.inf}), [0], {}, ("x",)),
     "ReplicaDivergence": Scene(train({"w_weight": ONES}), [0], {}, ("w_weight",), second_worker={"w_weight": ONES * 2}),
     "GeneralizationGap": Scene(

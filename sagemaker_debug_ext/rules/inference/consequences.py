@@ -31,8 +31,9 @@ FAULTS: Final = (
     | {
         "AxisMixup", "DuplicateBatches", "FlatLoss", "FrozenParameters", "GradientDecay", "GradientsNotReset",
         "InitialWeights", "LabelMix", "LearningRateTooHigh", "LearningRateTooLow", "LossDirection",
-        "MisalignedTargets", "MissingActivation", "NonFiniteOrigin", "OverRegularisation", "ReplicaDivergence",
-        "SaturatedActivation", "TokenShift", "TrainEvalMixup", "UnbrokenSymmetry", "WeightUpdateRatio",
+        "MisalignedTargets", "MissingActivation", "NoiseFloor", "NonFiniteOrigin", "OverRegularisation",
+        "ReplicaDivergence", "SaturatedActivation", "TokenShift", "TrainEvalMixup", "UnbrokenSymmetry",
+        "WeightUpdateRatio",
     }
 )  # fmt: skip
 """Rules that find faults with which a model learns nothing."""
