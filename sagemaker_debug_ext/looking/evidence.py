@@ -59,6 +59,7 @@ EVIDENCE: Final[Mapping[str, RuleEvidence]] = {
     "LearningRateTooHigh": _UPDATES,
     "LearningRateTooLow": _UPDATES,
     "NoiseFloor": _UPDATES,
+    "UnfinishedDescent": _UPDATES,
     "SlowLearning": _LOSS,
     "UnchangedTensor": _UPDATES,
     "FrozenParameters": _UPDATES,

@@ -215,6 +215,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("WeightUpdateRatio", "learning rate too high", text="above the limit"),
     Sign("WeightUpdateRatio", "learning rate too low", text="below the limit"),
     Sign("LearningRateTooLow", "learning rate too low"),
+    Sign("UnfinishedDescent", "learning rate too low"),
     Sign("LossDivergence", "sampling", text=IN_ORDER),
     Sign("LossDivergence", "learning rate too high"),
     Sign("NoiseFloor", "learning rate too high"),

@@ -92,6 +92,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "TrainEvalMixup": {"patience": 4},
     "TreeGrowth": {},
     "UnbrokenSymmetry": {},
+    "UnfinishedDescent": {},
     "Underfit": {"max_explained": LEARNT / 100},
 }
 """Parameters of each rule that differ from the defaults; a role stands for its tensor names in a trial."""

@@ -197,6 +197,13 @@ EXTRA_SCENES = {
         train(*[{"w_weight": ONES * sign, "gradient/w_weight": ONES * 2 * sign, "loss": 12.0} for sign in [1, -1] * 6]),
         [11], {"patience": 10}, ("loss",),
     ),
+    "UnfinishedDescent": Scene(
+        train(*[
+            {"w_weight": ONES, "gradient/w_weight": ONES}
+            | loss_tensors(np.zeros((20, 1)), np.arange(20.0)[:, None] % 2, name="MSELoss")
+        ] * 16),
+        [15], {"patience": 16}, ("MSELoss_output_0",),
+    ),
     "NonFiniteOrigin": Scene(train({"x": ONES * np.inf}), [0], {}, ("x",)),
     "ReplicaDivergence": Scene(train({"w_weight": ONES}), [0], {}, ("w_weight",), second_worker={"w_weight": ONES * 2}),
     "GeneralizationGap": Scene(

@@ -57,7 +57,7 @@ def test_check_catalog_of_a_wrong_document_tells_every_place():
 def test_catalog_has_all_rules():
     """21 on tensors and our own, 12 on profiler metrics."""
     assert len([spec for spec in catalog.list_rule_specs("debugger") if spec.function]) == 21
-    assert len(catalog.list_rule_specs("debugger")) == 21 + 39
+    assert len(catalog.list_rule_specs("debugger")) == 21 + 40
     assert len(catalog.list_rule_specs("profiler")) == 12
     names = [spec.name for spec in catalog.list_rule_specs()]
     assert names == sorted(names) == list(catalog.rule_names())
