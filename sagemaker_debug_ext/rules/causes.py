@@ -304,7 +304,7 @@ LOOK_ALIKES: Final[tuple[LookAlikes, ...]] = (
     LookAlikes("exploding gradients", frozenset({"GradientOutlier"}), ("initialisation", "learning rate too high")),
     LookAlikes(
         "learning rate too low",
-        frozenset({"LearningRateTooLow", "SlowLearning", "Underfit", "WeightUpdateRatio"}),
+        frozenset({"LearningRateTooLow", "SlowLearning", "Underfit", "UnfinishedDescent", "WeightUpdateRatio"}),
         ("inputs", "dead units"),
     ),
     LookAlikes(

@@ -33,7 +33,7 @@ FAULTS: Final = (
         "InitialWeights", "LabelMix", "LearningRateTooHigh", "LearningRateTooLow", "LossDirection",
         "MisalignedTargets", "MissingActivation", "NoiseFloor", "NonFiniteOrigin", "OverRegularisation",
         "ReplicaDivergence", "SaturatedActivation", "TokenShift", "TrainEvalMixup", "UnbrokenSymmetry",
-        "WeightUpdateRatio",
+        "UnfinishedDescent", "WeightUpdateRatio",
     }
 )  # fmt: skip
 """Rules that find faults with which a model learns nothing."""
@@ -105,6 +105,7 @@ CONSEQUENCES: Final[tuple[Consequence, ...]] = (
         unless_after=GROWTH | COLLAPSE | {"LearningRateTooHigh"},
     ),
     Consequence("LearningRateTooLow", GROWTH),
+    Consequence("UnfinishedDescent", GROWTH | COLLAPSE),
     Consequence("LearningRateTooLow", COLLAPSE, lag=-LOOK_BACK),
     *(Consequence(rule, NON_FINITE, lag=0, is_non_finite=True) for rule in sorted(GROWTH)),
     *(Consequence(rule, FAULTS, lag=ANY_STEP) for rule in ("LossNotDecreasing", "LossPlateau", "NoSkill", "Underfit")),
