@@ -2879,12 +2879,6 @@ BLIND_THIRTY_FIRST: Final = [
     ),
     Pair("keras_mlp_regressor", "own program, after GitHub keras-team/keras#5441", "keras", ("axes", "loss or output")),
     Pair(
-        "keras_two_class",
-        "own program, after a StackOverflow question (copy boohere.com/detail/80265)",
-        "keras",
-        ("loss or output",),
-    ),
-    Pair(
         "keras_cnn_digits",
         "own program, after GitHub MorvanZhou/tutorials#34",
         "keras",
@@ -2943,12 +2937,12 @@ BLIND_THIRTY_FIRST: Final = [
 """A thirty-first set, by two more authors who had not seen the project: own programs after questions as found.
 
 The questions are as broad searches of public pages and issues for symptoms gave them, with no regard to whether earlier
-pairs have the same fault. The causes that count were noted before any of the programs was evaluated. The loss and the
-data of `keras_two_class` are guessed, as only the answer was found, and what was wrong in `keras_two_flags` is from an
-answer that was cut short. The optimizer of `keras_cnn_digits` is not in its thread, and the fault does not show with
-Adam. `keras_identity_net` has batches of 32 and a higher learning rate than in its question. The fix of
-`keras_twenty_points` leaves the inputs as they are, as the published one does. The question of `keras_two_class` may be
-that of `keras_softmax_one_unit`, whose number is not known.
+pairs have the same fault. The causes that count were noted before any of the programs was evaluated, those of
+`keras_cnn_digits` after its author had run it. What was wrong in `keras_two_flags` is from an answer that was cut
+short. The optimizer of `keras_cnn_digits` is not in its thread, and the fault does not show with Adam.
+`keras_identity_net` has batches of 32 and a higher learning rate than in its question. The fix of `keras_twenty_points`
+leaves the inputs as they are, as the published one does. One pair is left out, whose question may be that of
+`keras_softmax_one_unit`.
 """
 
 PAIRS: Final = [
