@@ -72,13 +72,11 @@ class GradientDirection:
         self._stride = 1
 
     def observe(self, gradients: Mapping[str, Array]) -> None:
-        """Add the gradients of a step, by name; steps with others than the first one are left out."""
+        """Add the gradients of a step, by name; those of other parameters than before begin anew."""
         layout = {name: gradients[name].shape for name in sorted(gradients)}
-        if self._layout is None and layout:
-            self._layout = layout
-            self._stride = -(-sum(map(math.prod, layout.values())) // MOST_ELEMENTS)
-        if not layout or layout != self._layout:
-            return
+        if layout != self._layout:
+            self._layout, self._parts, self._length = layout, [], 2
+            self._stride = max(-(-sum(map(math.prod, layout.values())) // MOST_ELEMENTS), 1)
         pieces = [to_float64(gradients[name].reshape(-1)[:: self._stride]).real for name in layout]
         gradient = np.concatenate(pieces)
         if not np.isfinite(gradient).all():

@@ -20,6 +20,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     is_final,
     is_part_of_total,
     is_training,
+    learns_by_acting,
     loss_scale,
     loss_values,
     mean_loss,
@@ -38,6 +39,8 @@ NUM_PARTS: Final = 5
 """Number of parts of the latter half of training, of which the median counts, because a single jump is no noise."""
 LOW: Final = 0.1
 """Fraction of its first level below which a loss has fallen far enough."""
+IMPLAUSIBLE: Final = 100.0
+"""Share that only gradients of something else than the loss have, such as those of a loss times a large factor."""
 NUM_FIRST: Final = 5
 """Number of losses that tell the first level."""
 
@@ -66,9 +69,10 @@ class NoiseFloor(BuiltinRule):
     multiplied by the ratio of the loss in the last quarter to that in the quarter before. The rule fires if the share
     is above `max_share` when the job has ended, after at least `patience` saved updates.
 
-    A loss that has fallen below a tenth of its first level is low enough. Neither adversarial losses nor those beside
-    targets that grow or shrink, nor several losses without a total, are evaluated. Where the momentum is not known, it
-    counts as 0, so that the share is too small.
+    A loss that has fallen below a tenth of its first level is low enough. Adversarial losses, those beside targets that
+    grow or shrink, several losses without a total, and agents that learn from what they do are not evaluated. Where the
+    momentum is not known, it counts as 0, so that the share is too small. A share of 100 or more tells that gradients
+    are those of something else than the loss, such as the loss times the factor of a scaler that is not known.
 
     Parameters:
         patience: Number of saved updates required; 40 when not given.
@@ -85,6 +89,7 @@ class NoiseFloor(BuiltinRule):
     """
 
     spec_name = "NoiseFloor"
+    begins_anew = True
     advice = "Lower the learning rate by a factor of 3 to 10, let it decay, or train with larger batches."
 
     def configure(self) -> None:
@@ -137,11 +142,11 @@ class NoiseFloor(BuiltinRule):
         if view is None or len(self._names) != 1 or len(self._steps) < self.parameters["patience"]:
             return []
         (name,) = self._names
-        if self._adversarial.has(name) or self._moving.are_there():
+        if self._adversarial.has(name) or self._moving.are_there() or learns_by_acting(view):
             return []
         share = _share_of_noise(self._steps[len(self._steps) // 2 :])
         limit: float = self.parameters["max_share"]
-        if not share > limit or _is_low(self._steps):
+        if not limit < share < IMPLAUSIBLE or _is_low(self._steps):
             return []
         text = (
             f"Updates are so large that about {min(share, 1):.0%} of the loss {name!r} comes from them (at most "

@@ -73,6 +73,7 @@ class UnfinishedDescent(BuiltinRule):
     """
 
     spec_name = "UnfinishedDescent"
+    begins_anew = True
     advice = "Raise the learning rate by a factor of 3 to 10, or train for longer."
 
     def configure(self) -> None:

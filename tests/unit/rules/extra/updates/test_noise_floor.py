@@ -146,6 +146,12 @@ def test_too_few_steps_or_several_losses_are_not_evaluated(run_rule):
     assert run_rule("NoiseFloor", steps_of([step | {"loss": np.nan} for step in steps])) == []
 
 
+def test_gradients_of_something_else_than_the_loss_are_not_evaluated(run_rule):
+    """A factor that the hook does not see makes the share impossibly large."""
+    steps = [step | {"gradient/w_weight": 32768 * step["gradient/w_weight"]} for step in Line(0.05).steps]
+    assert run_rule("NoiseFloor", steps_of(steps)) == []
+
+
 def test_evaluation_between_steps_of_training_does_not_count(run_rule):
     """Losses of evaluation are no part of the series."""
     steps = Line(0.2).steps

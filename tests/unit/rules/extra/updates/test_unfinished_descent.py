@@ -83,15 +83,16 @@ def test_slow_end_of_training_is_no_way_down(run_rule):
     assert run_rule("UnfinishedDescent", steps_of(steps)) == []
 
 
-def test_evaluation_and_other_parameters_do_not_count(run_rule):
-    """Steps of evaluation, and steps at which another part of the model has gradients, are left out."""
+@pytest.mark.parametrize(("every", "fires"), [(NUM_STEPS, True), (10, False)])
+def test_evaluation_does_not_count_and_other_parameters_begin_anew(run_rule, every, fires):
+    """Steps of evaluation are left out, and gradients are followed as long as they are of the same parameters."""
     steps: dict[Any, dict[str, Any]] = {}
     for number, tensors in enumerate(descent(1e-3)):
         steps[TRAIN, number] = tensors
         steps[EVAL, number] = tensors | {"gradient/w_weight": -100 * tensors["gradient/w_weight"]}
-        if number % 10 == 5:
+        if number % every == 5:
             steps[TRAIN, number] = tensors | {"v_weight": np.ones(3), "gradient/v_weight": np.full(3, np.inf)}
-    assert len(run_rule("UnfinishedDescent", steps)) == 1
+    assert bool(run_rule("UnfinishedDescent", steps)) is fires
 
 
 @given(st.integers(16, 200), st.floats(0, 10), st.integers(0, 2**32 - 1))
