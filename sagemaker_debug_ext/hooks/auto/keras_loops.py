@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
 import logging
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import keras
+import numpy as np
 
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
@@ -38,8 +38,10 @@ LOSS_FUNCTIONS: Final = (
 """Losses of ``tf.nn``, which are called with ``logits``."""
 DIFFERENCES: Final = ("subtract", "squared_difference")
 """Functions of ``tf.math`` by which scripts compare predictions with targets, beside the operator."""
-RESHAPES: Final = ("reshape", "squeeze")
-"""Functions of TensorFlow by which scripts make predictions of shape (N, 1) those of shape (N,)."""
+FORMS: Final = frozenset(
+    {"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient", "StridedSlice", "Transpose"}
+)
+"""Operations of graphs that give the numbers of a tensor another form."""
 
 
 @attrs.define(eq=False)
@@ -51,19 +53,33 @@ class _LastCall:
         trains: Whether it was told to train; None if unknown.
         outputs: What it returned, without its structure; None for what cannot be told from others.
         is_apart: Whether neither a tape of the script was open nor `fit` ran, as in a validation.
-        flattened: Outputs of shape (N, 1) that the script has made those of shape (N,), by number.
     """
 
     model: weakref.ref[Any]
     trains: bool | None
     outputs: tuple[weakref.ref[Any] | None, ...]
     is_apart: bool
-    flattened: dict[int, weakref.ref[Any]] = attrs.field(factory=dict)
 
     def number_of(self, value: Any) -> int | None:
-        """Return which output a tensor is, flattened or not; None if it is none of them."""
-        outputs = itertools.chain(enumerate(self.outputs), self.flattened.items())
-        return next((number for number, output in outputs if output is not None and output() is value), None)
+        """Return which output a tensor is; None if it is none of them."""
+        found = (number for number, output in enumerate(self.outputs) if output is not None and output() is value)
+        return next(found, None)
+
+    def number_in_another_form(self, value: Any, *, is_eager: bool) -> int | None:
+        """Return which output has the numbers of a tensor, such as one that was flattened; None if none has.
+
+        Args:
+            value: The tensor.
+            is_eager: Whether its numbers are known, and not the operations that made it.
+        """
+        if is_eager:
+            known = [None if reference is None else reference() for reference in self.outputs]
+            numbers = np.ravel(value)
+            same = (output is not None and np.array_equal(numbers, np.ravel(output)) for output in known)
+            return next((number for number, is_same in enumerate(same) if is_same), None)
+        while self.number_of(value) is None and _operation(value) in FORMS:
+            value = value.op.inputs[0]
+        return self.number_of(value)
 
 
 class LoopWatcher:
@@ -155,47 +171,45 @@ class LoopWatcher:
 
         return called
 
-    def wrap_reshape(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of a function that may flatten the last outputs of a model."""
-
-        @functools.wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            reshaped = function(*args, **kwargs)
-            if self._last is not None and args and _is_column(args[0]) and _is_vector(reshaped):
-                number = self._last.number_of(args[0])
-                if number is not None:
-                    self._last.flattened[number] = weakref.ref(reshaped)
-            return reshaped
-
-        return called
-
     def wrap_difference(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of a difference that notes targets and answers of shapes (N,) and (N, 1), which spread."""
+        """Return a wrapper of a difference that notes targets and answers of shapes (N,) and (N, 1), which spread.
+
+        Differences within the call of a model are none of these.
+        """
 
         @functools.wraps(function)
         def called(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
             difference = function(left, right, *args, **kwargs)
-            if self._last is not None:
-                for answers, targets in ((left, right), (right, left)):
-                    number = self._last.number_of(answers)
-                    if number is not None:
-                        with never_into_script(_not_noted):
-                            self._note_difference(answers, targets, difference, number)
-                        break
+            if self._last is not None and not self._num_models:
+                with never_into_script(_not_noted):
+                    self._note_difference(self._last, left, right, difference)
             return difference
 
         return called
 
-    def _note_difference(self, answers: Any, targets: Any, difference: Any, number: int) -> None:
-        hook, model = self._find_any(), self._last.model() if self._last is not None else None
-        open_hook = self._find_hook()
-        if open_hook is not None and not self._is_eager() and _lengths(targets)[:1] == _lengths(answers)[:1] != ():
+    def _note_difference(self, last: _LastCall, left: Any, right: Any, difference: Any) -> None:
+        """Note the targets with which the last answers are compared, and whether one of the two spreads the other."""
+        is_spread = _is_spread(left, right) or _is_spread(right, left)
+        first, second = (self._number_of(last, value, is_spread=is_spread) for value in (left, right))
+        if (first is None) == (second is None):  # nothing of the model's, or differences between its answers
+            return
+        number, answers, targets = (first, left, right) if first is not None else (second, right, left)
+        hook, open_hook, model = self._find_any(), self._find_hook(), last.model()
+        are_labels = not self._is_eager() and _lengths(targets)[:1] == _lengths(answers)[:1] != ()
+        if number is not None and open_hook is not None and are_labels:
             self._save_labels(open_hook, targets, number)
-        is_spread = any(
-            _is_column(one) and _is_vector(other) for one, other in ((answers, targets), (targets, answers))
-        )
-        if hook is not None and model is not None and is_spread:
+        if hook is not None and model is not None and is_spread and not self._is_meant(left, right):
             hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
+
+    def _number_of(self, last: _LastCall, value: Any, *, is_spread: bool) -> int | None:
+        number = last.number_of(value)
+        if number is None and is_spread:  # which is rare, so that numbers may be compared
+            return last.number_in_another_form(value, is_eager=self._is_eager())
+        return number
+
+    def _is_meant(self, *values: Any) -> bool:
+        """Return whether the script has just made a column, for all differences of two samples; graphs tell it."""
+        return not self._is_eager() and any(_is_column(value) and _has_new_axis(value) for value in values)
 
     @contextlib.contextmanager
     def _within_model(self) -> Iterator[None]:
@@ -299,6 +313,22 @@ def _is_vector(value: Any) -> bool:
     return len(shape) == 1 and shape[0] != 1
 
 
+def _operation(value: Any) -> str:
+    """Return the type of the operation of a graph that gives a tensor; empty if there is none."""
+    return str(getattr(getattr(value, "op", None), "type", ""))
+
+
+def _has_new_axis(value: Any) -> bool:
+    """Return whether a tensor of a graph is one of fewer axes to which ``[:, None]`` or the like has just added one."""
+    name = _operation(value)
+    return name == "ExpandDims" or (name == "StridedSlice" and bool(value.op.get_attr("new_axis_mask")))
+
+
+def _is_spread(column: Any, vector: Any) -> bool:
+    """Return whether values have the shapes (N, 1) and (N,), of the same N as far as it is known."""
+    return _is_column(column) and _is_vector(vector) and _lengths(column)[0] == _lengths(vector)[0]
+
+
 def _lengths(value: Any) -> tuple[int | None, ...]:
     """Return the lengths of the axes of a value; empty if it is no tensor, or their number is unknown."""
     shape = getattr(value, "shape", ())
@@ -331,7 +361,5 @@ def install(watcher: LoopWatcher, tf: Any) -> None:
     for name in DIFFERENCES:
         setattr(tf.math, name, watcher.wrap_difference(getattr(tf.math, name)))
     tf.subtract = tf.math.subtract
-    for name in RESHAPES:
-        setattr(tf, name, watcher.wrap_reshape(getattr(tf, name)))
     tf.Tensor.__sub__ = watcher.wrap_difference(tf.Tensor.__sub__)
     tf.Tensor.__rsub__ = watcher.wrap_difference(tf.Tensor.__rsub__)

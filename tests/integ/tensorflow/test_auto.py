@@ -476,7 +476,14 @@ class Model(tf.keras.Sequential):
                 answers = tf.reshape(answers, [-1])
             if "squeezed" in sys.argv:
                 answers = tf.squeeze(answers, axis=1)
-            loss = tf.reduce_mean((y - answers) ** 2)
+            if not {"pairs", "bins", "kernel"} & set(sys.argv):
+                loss = tf.reduce_mean((y - answers) ** 2)
+            if "pairs" in sys.argv:
+                loss = tf.reduce_mean(tf.square(answers[:, None] - answers - y[:, None] + y))
+            if "bins" in sys.argv:
+                loss = tf.reduce_mean(tf.exp(tf.constant([[0.0], [1.0], [2.0]]) - answers))
+            if "kernel" in sys.argv:
+                loss = tf.reduce_mean(tf.exp(-tf.square(y[:, None] - answers)))
             if "function" in sys.argv:
                 loss = tf.reduce_mean(tf.math.squared_difference(answers, y))
         self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
@@ -484,7 +491,7 @@ class Model(tf.keras.Sequential):
 
 tf.keras.utils.set_random_seed(3)
 model = Model([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
-model.compile("sgd", jit_compile=False)
+model.compile("sgd", jit_compile=False, run_eagerly="eager" in sys.argv)
 x = tf.random.normal((24, 4))
 y = x[:, :1] if "column" in sys.argv else x[:, 0]
 data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
@@ -508,6 +515,11 @@ else:
         (("fit", "column", "flattened"), True),
         (("fit", "flattened"), False),
         (("loop", "column", "squeezed"), True),
+        (("fit", "column", "flattened", "eager"), True),
+        (("fit", "flattened", "pairs"), False),
+        (("fit", "flattened", "pairs", "eager"), False),
+        (("fit", "flattened", "bins"), False),
+        (("fit", "flattened", "kernel"), False),
     ],
     ids=[
         "own step",
@@ -517,6 +529,11 @@ else:
         "flattened",
         "both flat",
         "loop that flattens",
+        "eager",
+        "pairs of answers",
+        "eager pairs of answers",
+        "answers and bins",
+        "pairs of samples",
     ],
 )
 def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script, configured, forks):
