@@ -199,9 +199,10 @@ EXTRA_SCENES = {
     ),
     "UnfinishedDescent": Scene(
         train(*[
-            {"w_weight": ONES, "gradient/w_weight": ONES}
+            {"w_weight": -ONES * step, "gradient/w_weight": ONES}
             | loss_tensors(np.zeros((20, 1)), np.arange(20.0)[:, None] % 2, name="MSELoss")
-        ] * 16),
+            for step in range(16)
+        ]),
         [15], {"patience": 16}, ("MSELoss_output_0",),
     ),
     "NonFiniteOrigin": Scene(train({"x": ONES * np.inf}), [0], {}, ("x",)),

@@ -16,6 +16,8 @@ OWN_LOSS: Final = "loss"
 """Stem of the names of the numbers on which scripts call ``backward``, if no single loss function returns them."""
 _ADVERSARIAL: Final = re.compile("BCE|MSE")
 """Names of losses with which discriminators are trained."""
+MOST_SIDES: Final = 3
+"""Number of targets between -1 and 1 that squared errors of a discriminator and a generator have at most."""
 NUM_COMPARED: Final = 10
 """Number of first steps, and of latest ones, whose targets are compared."""
 FEWEST_BATCHES: Final = 8
@@ -54,8 +56,8 @@ class AdversarialLosses:
         """Note for each loss which targets it has had at steps with a single target value."""
         for name in view.tensor_names:
             stem = name.removesuffix("_input_1")
-            is_known = stem == name or stem in self._mixed or not _ADVERSARIAL.search(stem)
-            targets = None if is_known else view.value(name)
+            may_be_side = stem != name and stem not in self._mixed and _ADVERSARIAL.search(stem) is not None
+            targets = view.value(name) if may_be_side else None
             if targets is not None and targets.size > 1 and targets.dtype.kind != "c":
                 least, most = float(targets.min()), float(targets.max())
                 self._only.setdefault(stem, set()).add(least)
@@ -71,8 +73,10 @@ class AdversarialLosses:
         return bool(known) and all(map(self._has, known)) if stem == OWN_LOSS else self._has(stem)
 
     def _has(self, stem: str) -> bool:
-        takes_turns = stem not in self._mixed and len(self._only.get(stem, ())) > 1
-        return takes_turns or self._is_game.get(stem, False)
+        sides = self._only.get(stem, set())
+        takes_turns = stem not in self._mixed and len(sides) > 1
+        are_sides = "BCE" in stem or (len(sides) <= MOST_SIDES and max(map(abs, sides), default=0) <= 1)
+        return (takes_turns and are_sides) or self._is_game.get(stem, False)
 
 
 class TargetOrder:
@@ -143,7 +147,7 @@ def _wants_both_ways(view: StepView, stem: str) -> bool:
     before: set[float] = set()
     for number in range(1, len(view.tensor_names), 2):
         targets = view.value(f"{stem}_input_{number}") if f"{stem}_input_{number}" in view.tensor_names else None
-        if targets is None:
+        if targets is None or not targets.size:
             return False
         least, most = float(targets.min()), float(targets.max())
         if least == most == 1 and len(before) > 1:

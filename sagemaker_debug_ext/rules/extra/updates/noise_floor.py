@@ -30,11 +30,13 @@ from sagemaker_debug_ext.rules.reading.numeric import to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
-from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
+LINEAR: Final = frozenset({"adam", "adamax", "adamw", "nadam", "radam", "rmsprop", "sgd"})
+"""Types of optimizers whose updates add up gradients with the weights of a momentum, in small letters."""
 NUM_PARTS: Final = 5
 """Number of parts of the latter half of training, of which the median counts, because a single jump is no noise."""
 LOW: Final = 0.1
@@ -58,21 +60,24 @@ class _Step(NamedTuple):
 
 
 class NoiseFloor(BuiltinRule):
-    """Updates are so large that most of the loss comes from them: the learning rate is too high to get lower.
+    """Updates are so large that most of the loss comes from them: the learning rate is too high for it to fall further.
 
     Checks the collections ``weights``, ``biases``, ``gradients`` and ``losses`` at TRAIN steps (or steps without a
     mode). Around a minimum, updates of a constant size take the parameters as often past it as towards it. On average,
     the loss then is above that of the minimum by a quarter of the product of the gradient and of the way that it takes
     the parameters, for losses that are nearly quadratic there. The way is the update, which the optimizer's momentum
-    (the first of Adam's betas) prolongs by a factor of ``1 / (1 - momentum)``. The rule divides this height by the
-    loss, in five parts of the latter half of training, of which the median counts. While the loss still falls, it is
+    (the first of Adam's betas) prolongs by a factor of ``1 / (1 - momentum)``; less with Nesterov's, whose first update
+    is longer. The rule divides this height by the loss, in five parts of the latter half of training. The median
+    counts, or the last part if it has less, because the rate may fall in the end. While the loss still falls, it is
     multiplied by the ratio of the loss in the last quarter to that in the quarter before. The rule fires if the share
     is above `max_share` when the job has ended, after at least `patience` saved updates.
 
     A loss that has fallen below a tenth of its first level is low enough. Adversarial losses, those beside targets that
-    grow or shrink, several losses without a total, and agents that learn from what they do are not evaluated. Where the
-    momentum is not known, it counts as 0, so that the share is too small. A share of 100 or more tells that gradients
-    are those of something else than the loss, such as the loss times the factor of a scaler that is not known.
+    grow or shrink, losses of both signs, several losses without a total, and agents that learn from what they do are
+    not evaluated. Of several optimizers, the smallest momentum counts, and none where it is not known, so that the
+    share is rather too small. A share of 100 or more tells that gradients are those of something else than the loss,
+    such as the loss times the factor of a scaler that is not known. Training that ends with an average of its weights
+    needs no low loss before; the rule does not know of it.
 
     Parameters:
         patience: Number of saved updates required; 40 when not given.
@@ -90,7 +95,10 @@ class NoiseFloor(BuiltinRule):
 
     spec_name = "NoiseFloor"
     begins_anew = True
-    advice = "Lower the learning rate by a factor of 3 to 10, let it decay, or train with larger batches."
+    advice = (
+        "Lower the learning rate by a factor of 3 to 10, let it decay, average the weights, or train with larger "
+        "batches."
+    )
 
     def configure(self) -> None:
         self._steps: list[_Step] = []
@@ -121,7 +129,7 @@ class NoiseFloor(BuiltinRule):
         }
         self._names |= losses.keys()
         descent = self._descent(view)
-        self._scale = view.once(loss_scale)
+        self._scale = view.once(loss_scale)  # after use, because the gradient is that of the step before
         is_known = bool(losses) and descent is not None
         if losses and descent is not None:
             self._steps.append(_Step(next(iter(losses.values())), descent))
@@ -131,8 +139,8 @@ class NoiseFloor(BuiltinRule):
 
     def _descent(self, view: StepView) -> float | None:
         """Return the product of gradient and way for all parameters; None if nothing is known of them."""
-        momentum = _momentum(view.program)
-        products = [_descent_of(view, name, momentum) for name in view.selected(PARAMETERS)]
+        lag = _lag_of(view.program)
+        products = [_descent_of(view, name, lag) for name in view.selected(PARAMETERS)]
         known = [product for product in products if product is not None]
         return sum(known) / self._scale if known else None
 
@@ -143,6 +151,8 @@ class NoiseFloor(BuiltinRule):
             return []
         (name,) = self._names
         if self._adversarial.has(name) or self._moving.are_there() or learns_by_acting(view):
+            return []
+        if min(step.loss for step in self._steps) < 0:
             return []
         share = _share_of_noise(self._steps[len(self._steps) // 2 :])
         limit: float = self.parameters["max_share"]
@@ -155,45 +165,63 @@ class NoiseFloor(BuiltinRule):
         return [self.found(view, text, tensors=[name], value=share, threshold=limit)]
 
 
-def _momentum(program: ProgramRecord) -> float:
-    """Return the share of an update that the next one repeats; 0 if it is unknown."""
-    numbers = program.optimizers[-1].numbers if program.optimizers else {}
-    betas = numbers.get("betas")
-    found = numbers.get("momentum") or numbers.get("beta_1") or (betas[0] if isinstance(betas, list | tuple) else 0)
-    return float(found) if isinstance(found, int | float) and 0 <= found < 1 else 0.0
+class _Lag(NamedTuple):
+    """How much of the way that a gradient takes the parameters comes after the update of its step.
+
+    Args:
+        momentum: Share of an update that the next one repeats.
+        is_ahead: Whether each update looks one ahead, as Nesterov's do.
+    """
+
+    momentum: float
+    is_ahead: bool
+
+    def part_of_way(self, num_updates: int) -> float:
+        """Return the part of the way that lies in the update of a gradient's step and those that follow it."""
+        return 1.0 - float(self.momentum ** (num_updates + self.is_ahead))
 
 
-def _descent_of(view: StepView, name: str, momentum: float) -> float | None:
+def _lag_of(program: ProgramRecord) -> _Lag:
+    """Return the smallest lag of all optimizers; none where it is unknown."""
+    lags = [_lag_of_optimizer(optimizer) for optimizer in program.optimizers]
+    return min(lags, key=lambda lag: lag.momentum, default=_Lag(0.0, is_ahead=False))
+
+
+def _lag_of_optimizer(optimizer: OptimizerRecord) -> _Lag:
+    numbers, betas = optimizer.numbers, optimizer.numbers.get("betas")
+    known = numbers.get("momentum") or numbers.get("beta_1") or (betas[0] if isinstance(betas, list | tuple) else 0.0)
+    is_linear = optimizer.type.lower() in LINEAR and isinstance(known, int | float) and 0 <= known < 1
+    is_ahead = bool(numbers.get("nesterov")) or optimizer.type.lower() == "nadam"
+    return _Lag(float(known) if is_linear else 0.0, is_ahead)
+
+
+def _descent_of(view: StepView, name: str, lag: _Lag) -> float | None:
     """Return the product of a parameter's latest gradient and of the way that it takes the parameter.
 
     None if the gradient is unknown, or if no update of it is.
     """
-    gradient, step, before, now = (
-        gradient_in(view, name),
-        view.step_in(view.mode),
-        view.previous(name, view.mode),
-        view.value(name),
-    )
+    gradient, step = gradient_in(view, name), view.step_in(view.mode)
+    before, now = view.previous(name, view.mode), view.value(name)
     if gradient is None or step is None or before is None or now is None:
         return None
     if naming_scheme_of(view.trial).is_updated(name):
-        slope, part = view.value(gradient), 1 - momentum
+        slope, num_updates = view.value(gradient), 1
     else:
         earlier = view.previous(gradient, view.mode)
         slope = earlier.value if earlier is not None and earlier.step == before.step else None
-        part = 1 - momentum ** (step - before.step)
+        num_updates = step - before.step
     if slope is None or not slope.shape == before.value.shape == now.shape:
         return None
     with np.errstate(all="ignore"):  # infinities give NaN, which never fires
         update = to_float64(before.value) - to_float64(now)
-        return float(np.vdot(to_float64(slope), update).real) / part
+        return float(np.vdot(to_float64(slope), update).real) / lag.part_of_way(num_updates)
 
 
 def _share_of_noise(steps: Sequence[_Step]) -> float:
     """Return the share of the loss that updates of this size cause; NaN if it is undefined.
 
-    It is that of the median part of the steps. A loss that falls has not settled yet, so that its level in the first
-    half of the steps counts where it is higher.
+    A loss that falls has not settled yet, so that the share is taken of its level in the first half of the steps where
+    that is higher.
     """
     bounds = [round(part * len(steps) / NUM_PARTS) for part in range(NUM_PARTS + 1)]
     parts = [steps[start:end] for start, end in itertools.pairwise(bounds)]
@@ -201,7 +229,7 @@ def _share_of_noise(steps: Sequence[_Step]) -> float:
     before, after = _mean_loss(steps[: len(steps) // 2]), _mean_loss(steps[len(steps) // 2 :])
     if len(shares) < NUM_PARTS or not all(map(math.isfinite, (*shares, before, after))):
         return math.nan
-    return statistics.median(shares) * min(after / before, 1.0)
+    return min(statistics.median(shares), shares[-1]) * min(after / before, 1.0)
 
 
 def _is_low(steps: Sequence[_Step]) -> bool:

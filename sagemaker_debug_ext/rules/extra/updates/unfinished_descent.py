@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
+
+import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.extra.updates._gradient_direction import GradientDirection
@@ -15,10 +18,12 @@ from sagemaker_debug_ext.rules.inference.training import (
     is_final,
     is_training,
     learns_by_acting,
+    loss_scale,
     loss_values,
     mean_loss,
 )
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -31,6 +36,8 @@ SAME_WAY: Final = 0.85
 """Cosine from which on two mean gradients point the same way."""
 CLEAR: Final = 0.02
 """Share of the squared gradients that must have this direction, because chance makes small ones."""
+FOLLOWED: Final = 1 / 3
+"""Fraction of the first progress for the size of the gradient from which on parameters still follow it."""
 LARGE: Final = 0.2
 """Size of the mean gradient, relative to the first ones, from which on there is far to go."""
 STILL_FALLING: Final = 0.95
@@ -46,16 +53,19 @@ class UnfinishedDescent(BuiltinRule):
     quarter before, by products of sums over different steps, which noise does not bias. It fires when the job has
     ended, after at least `patience` saved steps, if
 
-    - both point the same way: their cosine is at least 0.85, and this direction makes 2 % of the mean squared norm of
-      the gradients, and
+    - both point the same way: their cosine is at least 0.85, and this direction makes up at least 2 % of the mean
+      squared norm of the gradients, and
+    - parameters follow it, a third as far for its size as in the first eighth of training; those that do not change
+      have no part in it, and where weight decay or a projection holds them back, they are where they should be, and
     - there is far to go: the mean gradient is at least a fifth of that of the first eighth of training, or the loss
       still falls, by 5 % from quarter to quarter, and
     - little has been learnt: the error of predictions is less than `max_gain_percent` below that of the best constant.
-      Of several losses, it is that of the worst.
+      Of several losses, it is that of the worst, which must still fall.
 
-    Gradients are followed at up to 65,536 elements of all together, over 8 parts of training or more, each of two steps
-    or more. Adversarial losses, those beside targets that grow or shrink, and agents that learn from what they do are
-    not evaluated, nor losses whose error cannot be compared with that of a constant.
+    Gradients are followed at up to 65,536 elements of all together, as long as they are those of the same parameters.
+    They are followed anew where the parameters jump, as those of the next fold of a cross-validation do. Adversarial
+    losses, those beside targets that grow or shrink, and agents that learn from what they do are not evaluated, nor
+    losses whose error cannot be compared with that of a constant.
 
     Parameters:
         patience: Number of saved steps required; 40 when not given.
@@ -95,13 +105,12 @@ class UnfinishedDescent(BuiltinRule):
         """Observe a step, and return an issue if it is the last one."""
         if not is_training(view):
             return None
-        names = {name: gradient_in(view, name) for name in view.selected(PARAMETERS)}
-        found = {name: view.value(gradient) for name, gradient in names.items() if gradient is not None}
-        gradients = {name: value for name, value in found.items() if value is not None}
+        followed = dict(_weights_and_gradients(view))
         losses = loss_values(view, LOSSES)
-        if not (gradients and losses):
+        if not (followed and losses):
             return None
-        self._direction.observe(gradients)
+        weights, gradients = ({name: pair[which] for name, pair in followed.items()} for which in (0, 1))
+        self._direction.observe(weights, gradients)
         self._baseline.observe(view)
         self._adversarial.observe(view)
         self._moving.observe(view)
@@ -118,12 +127,13 @@ class UnfinishedDescent(BuiltinRule):
             return []
         gains = {name: gain for name, gain in self._baseline.gains().items() if not self._adversarial.has(name)}
         limit: float = self.parameters["max_gain_percent"]
-        is_short = max(map(len, self._losses.values())) < self.parameters["patience"]
+        is_short = self._direction.num_steps < self.parameters["patience"]
         if is_short or not gains or min(gains.values()) >= limit:
             return []
         is_same_way = persistence.cosine >= SAME_WAY and persistence.share >= CLEAR
         name = min(gains, key=lambda name: gains[name])
-        if not is_same_way or not (persistence.size >= LARGE or self._is_falling(name)):
+        has_far_to_go = self._is_falling(name) or (persistence.size >= LARGE and len(gains) == 1)
+        if not (is_same_way and persistence.progress >= FOLLOWED and has_far_to_go):
             return []
         text = (
             f"Training has ended on its way down: the gradient still points where it pointed before, and the error of "
@@ -136,3 +146,15 @@ class UnfinishedDescent(BuiltinRule):
         losses = self._losses.get(name, [])
         before, last = losses[len(losses) // 2 : 3 * len(losses) // 4], losses[3 * len(losses) // 4 :]
         return bool(before) and mean_loss(last) < STILL_FALLING * mean_loss(before)
+
+
+def _weights_and_gradients(view: StepView) -> Iterator[tuple[str, tuple[Array, Array]]]:
+    """Yield the name of each parameter with its value and gradient; the latter is 0 if the value has not changed."""
+    scale = view.once(loss_scale)
+    for name in view.selected(PARAMETERS):
+        gradient_name, value, before = gradient_in(view, name), view.value(name), view.previous(name, view.mode)
+        gradient = None if gradient_name is None else view.value(gradient_name)
+        if gradient is None or value is None or gradient.shape != value.shape:
+            continue
+        is_still = before is not None and np.array_equal(before.value, value)
+        yield name, (value, np.zeros_like(gradient) if is_still else gradient / scale if scale != 1 else gradient)

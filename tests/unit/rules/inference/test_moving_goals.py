@@ -60,6 +60,14 @@ def test_targets_of_one_class_by_turns_are_adversarial(run_rule, mixed, fires, l
     assert bool(run_rule("NoSkill", steps_of(steps))) == fires
 
 
+@pytest.mark.parametrize(("values", "fires"), [([0.0, 1.0], False), ([-1.0, 1.0], False), ([1.0, 2.0], True)])
+def test_squared_errors_of_batches_with_equal_targets_are_adversarial_only_of_two_sides(run_rule, values, fires):
+    """Quantities may come sorted, so that all targets of a batch are equal."""
+    found = {"MSELoss_input_0": np.random.default_rng(0).normal(size=(20, 1)), "MSELoss_output_0": 0.7}
+    steps = [{**found, "MSELoss_input_1": np.full((20, 1), values[step % 2])} for step in range(60)]
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
 @pytest.mark.parametrize(("last", "fires"), [(1.0, False), (0.0, True)])
 def test_sum_of_adversarial_losses_need_not_fall(run_rule, last, fires):
     """A sum that the script makes of losses is adversarial if the losses are, wherever the other side is computed."""

@@ -21,15 +21,19 @@ class Line:
         rate: The learning rate.
         momentum: The momentum.
         noise: Standard deviation of what the inputs do not tell of the targets.
+        is_ahead: Whether the momentum is Nesterov's.
+        decay: Step from which on the rate is a thousandth.
     """
 
-    def __init__(self, rate: float, *, momentum: float = 0.0, noise: float = 1.0) -> None:
+    def __init__(
+        self, rate: float, *, momentum: float = 0.0, noise: float = 1.0, is_ahead: bool = False, decay: int = NUM_STEPS
+    ) -> None:
         rng = np.random.default_rng(0)
         weight, velocity = np.zeros(20), np.zeros(20)
         self.steps: list[dict[str, Any]] = []
         self.losses: list[float] = []
         self.updated: list[Any] = []
-        for _ in range(NUM_STEPS):
+        for step in range(NUM_STEPS):
             inputs, wanted = rng.normal(size=(8, 20)), noise * rng.normal(size=8)
             errors = inputs @ weight - wanted
             gradient = 2 * inputs.T @ errors / 8
@@ -37,7 +41,8 @@ class Line:
             self.losses.append(float(weight @ weight))  # above that of the minimum, over all inputs
             self.steps.append({"w_weight": weight, "gradient/w_weight": gradient, "loss": loss})
             velocity = momentum * velocity + gradient
-            weight = weight - rate * velocity
+            update = gradient + momentum * velocity if is_ahead else velocity
+            weight = weight - (rate if step < decay else 1e-3 * rate) * update
             self.updated.append(weight)
 
     @property
@@ -47,19 +52,53 @@ class Line:
         return float(np.mean(self.losses[NUM_STEPS // 2 :]) / np.mean(losses))
 
 
-def program_of(momentum: float) -> ProgramRecord:
-    """Return the record of a program with gradient descent."""
-    return ProgramRecord(framework="PyTorch", optimizers=(OptimizerRecord(type="SGD", numbers={"momentum": momentum}),))
+def program_of(*numbers: dict[str, Any], kind: str = "SGD") -> ProgramRecord:
+    """Return the record of a program with optimizers of some numbers."""
+    optimizers = tuple(OptimizerRecord(type=kind, numbers=each) for each in numbers)
+    return ProgramRecord(framework="PyTorch", optimizers=optimizers)
 
 
 @pytest.mark.parametrize(("rate", "momentum"), [(0.01, 0.0), (0.03, 0.0), (0.05, 0.0), (0.003, 0.9), (0.001, 0.9)])
 def test_share_when_training_rests_then_is_that_of_the_real_loss(run_rule, monkeypatch, rate, momentum):
     """The share agrees with the mean loss over all data, which training never sees."""
-    monkeypatch.setattr(Trial, "program", program_of(momentum))
+    monkeypatch.setattr(Trial, "program", program_of({"momentum": momentum}))
     line = Line(rate, momentum=momentum)
     (issue,) = run_rule("NoiseFloor", steps_of(line.steps), max_share=0.0)
     assert issue.value == pytest.approx(line.share, rel=0.35)
     assert (issue.step, issue.tensors) == (NUM_STEPS - 1, ("loss",))
+
+
+def test_share_with_nesterov_momentum_is_that_of_the_real_loss(run_rule, monkeypatch):
+    """Its first update of a gradient is nearly twice as long as that of a plain momentum."""
+    monkeypatch.setattr(Trial, "program", program_of({"momentum": 0.9, "nesterov": True}))
+    line = Line(0.003, momentum=0.9, is_ahead=True)
+    (issue,) = run_rule("NoiseFloor", steps_of(line.steps), max_share=0.0)
+    assert issue.value == pytest.approx(line.share, rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("program", "factor"),
+    [
+        (program_of({"betas": [0.9, 0.999]}, kind="Adam"), 10),
+        (program_of({"beta_1": 0.9}, kind="AdamW"), 10),
+        (program_of({}, {"momentum": 0.9}), 1),
+        (program_of({"betas": [0.9, 0.99]}, kind="Lion"), 1),
+        (program_of(), 1),
+    ],
+    ids=["Adam", "AdamW of Keras", "two optimizers", "signs", "unknown"],
+)
+def test_momentum_is_the_smallest_that_is_known(run_rule, monkeypatch, program, factor):
+    """It prolongs the way of a gradient."""
+    steps = steps_of(Line(0.01).steps)
+    (plain,) = run_rule("NoiseFloor", steps, max_share=0.0)
+    monkeypatch.setattr(Trial, "program", program)
+    (prolonged,) = run_rule("NoiseFloor", steps, max_share=0.0)
+    assert prolonged.value == pytest.approx(factor * plain.value)
+
+
+def test_rate_that_falls_in_the_end_lets_the_loss_get_lower(run_rule):
+    """Most of training may have a high rate."""
+    assert run_rule("NoiseFloor", steps_of(Line(0.2, decay=NUM_STEPS - 20).steps)) == []
 
 
 @pytest.mark.parametrize(("rate", "fires"), [(0.003, False), (0.03, False), (0.2, True)])
@@ -72,7 +111,7 @@ def test_rate_when_too_high_for_noisy_targets_then_fires(run_rule, rate, fires):
 
 def test_share_when_only_some_steps_are_saved_then_is_the_same(run_rule, monkeypatch):
     """With a momentum, an update over several steps holds most of the way that a gradient takes the weights."""
-    monkeypatch.setattr(Trial, "program", program_of(0.9))
+    monkeypatch.setattr(Trial, "program", program_of({"momentum": 0.9}))
     line = Line(0.003, momentum=0.9)
     steps = {(TRAIN, number): step for number, step in enumerate(line.steps) if number % 4 == 0}
     (issue,) = run_rule("NoiseFloor", steps, max_share=0.0)
@@ -81,7 +120,7 @@ def test_share_when_only_some_steps_are_saved_then_is_the_same(run_rule, monkeyp
 
 def test_share_when_weights_are_saved_after_the_update_then_is_the_same(run_rule, make_trial, monkeypatch):
     """Keras saves a weight with the gradient that has just moved it."""
-    monkeypatch.setattr(Trial, "program", program_of(0.9))
+    monkeypatch.setattr(Trial, "program", program_of({"momentum": 0.9}))
     line = Line(0.003, momentum=0.9)
     steps = [
         {
