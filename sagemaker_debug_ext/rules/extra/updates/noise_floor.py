@@ -81,7 +81,7 @@ class NoiseFloor(BuiltinRule):
 
     Parameters:
         patience: Number of saved updates required; 40 when not given.
-        max_share: Largest usual share of the loss that comes from the size of updates; 0.5 when not given.
+        max_share: Largest usual share of the loss that comes from the size of updates; 0.6 when not given.
 
     Source:
         The loss of stochastic gradient descent around a minimum is above it by a quarter of the learning rate times the
