@@ -135,10 +135,11 @@ class UnfinishedDescent(BuiltinRule):
         has_far_to_go = self._is_falling(name) or (persistence.size >= LARGE and len(gains) == 1)
         if not (is_same_way and persistence.progress >= FOLLOWED and has_far_to_go):
             return []
+        distance = f"only {gains[name]:.2g} % below" if gains[name] >= 0 else f"{-gains[name]:.2g} % above"
         text = (
             f"Training has ended on its way down: the gradient still points where it pointed before, and the error of "
-            f"{name!r} is only {gains[name]:.2g} % below that of the best constant prediction (at least {limit:g} % "
-            f"expected). Updates are too small, or too few."
+            f"{name!r} is {distance} that of the best constant prediction (at least {limit:g} % below expected). "
+            f"Updates are too small, or too few."
         )
         return [self.found(view, text, tensors=[name], value=gains[name], threshold=limit)]
 
