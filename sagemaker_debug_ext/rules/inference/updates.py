@@ -21,6 +21,8 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
+PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
+GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
 FEWEST_ELEMENTS: Final = 16
 """Number of elements below which a weight may come near 0 on its way to where it is needed."""
 NEARLY_ZERO: Final = 1e-3

@@ -18,12 +18,11 @@ from sagemaker_debug_ext.rules.inference.training import (
     is_training,
     loss_values,
 )
-from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, any_non_zero
+from sagemaker_debug_ext.rules.inference.updates import GRADIENTS, Update, UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.store.format.program import NO_PROGRAM
-from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -46,7 +45,6 @@ EXPLODED: Final = 3.0
 """Multiple of its first value above which a loss shows that large updates did harm, whatever follows."""
 STILL: Final = 20
 """Number of consecutive steps without a gradient after which a weight is taken for one of dead units."""
-GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
 
 
 @attrs.define

@@ -15,12 +15,11 @@ from sagemaker_debug_ext.rules.inference.loss_course import LossCourse
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
-from sagemaker_debug_ext.rules.inference.updates import Update, UpdateSizeRule, WeightPaths, any_non_zero
+from sagemaker_debug_ext.rules.inference.updates import GRADIENTS, Update, UpdateSizeRule, WeightPaths, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.store.format.program import ProgramRecord
-from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 PATIENCE: Final = 50
 """Number of updates of a weight after which their total must be noticeable."""
@@ -152,10 +151,9 @@ class LearningRateTooLow(UpdateSizeRule):
         self._latest: StepView | None = None
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return (
             *super().needs(),
-            TensorRequirement("gradients", gradients, is_required=False),
+            TensorRequirement("gradients", GRADIENTS, is_required=False),
             TensorRequirement("losses", LOSSES, is_required=False),
             TensorRequirement("inputs of losses", INPUTS, is_required=False),
         )

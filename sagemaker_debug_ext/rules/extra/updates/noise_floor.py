@@ -25,16 +25,14 @@ from sagemaker_debug_ext.rules.inference.training import (
     loss_values,
     mean_loss,
 )
+from sagemaker_debug_ext.rules.inference.updates import GRADIENTS, PARAMETERS
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
-from sagemaker_debug_ext.vocabulary import CollectionKeys
 
-PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
-GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
 LINEAR: Final = frozenset({"adam", "adamax", "adamw", "nadam", "radam", "rmsprop", "sgd"})
 """Types of optimizers whose updates add up gradients with the weights of a momentum, in small letters."""
 NUM_PARTS: Final = 5

@@ -22,14 +22,12 @@ from sagemaker_debug_ext.rules.inference.training import (
     loss_values,
     mean_loss,
 )
+from sagemaker_debug_ext.rules.inference.updates import GRADIENTS, PARAMETERS
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.vocabulary import CollectionKeys
 
-PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
-GRADIENTS: Final = Selection(collections=(CollectionKeys.GRADIENTS,))
 NUM_COMPARED: Final = 20
 """Number of latest steps whose predictions are compared with the best constant."""
 SAME_WAY: Final = 0.85
