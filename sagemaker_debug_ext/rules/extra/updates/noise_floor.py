@@ -21,6 +21,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     is_part_of_total,
     is_training,
     learns_by_acting,
+    loss_reduction_size,
     loss_scale,
     loss_values,
     mean_loss,
@@ -127,7 +128,6 @@ class NoiseFloor(BuiltinRule):
         }
         self._names |= losses.keys()
         descent = self._descent(view)
-        self._scale = view.once(loss_scale)  # after use, because the gradient is that of the step before
         is_known = bool(losses) and descent is not None
         if losses and descent is not None:
             self._steps.append(_Step(next(iter(losses.values())), descent))
@@ -136,11 +136,19 @@ class NoiseFloor(BuiltinRule):
         return issues if is_known else issues or None
 
     def _descent(self, view: StepView) -> float | None:
-        """Return the product of gradient and way for all parameters; None if nothing is known of them."""
-        lag = _lag_of(view.program)
-        products = [_descent_of(view, name, lag) for name in view.selected(PARAMETERS)]
-        known = [product for product in products if product is not None]
-        return sum(known) / self._scale if known else None
+        """Return the product of gradient and way for all parameters; None if nothing is known of them.
+
+        Gradients are divided by what the loss was multiplied with: the factor of a scaler, or the number of samples in
+        a sum.
+        """
+        before, now = self._scale, view.once(loss_scale) * loss_reduction_size(view)
+        self._scale = now
+        lag, is_updated = _lag_of(view.program), naming_scheme_of(view.trial).is_updated
+        products = {name: _descent_of(view, name, lag) for name in view.selected(PARAMETERS)}
+        known = [
+            product / (now if is_updated(name) else before) for name, product in products.items() if product is not None
+        ]
+        return sum(known) if known else None
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return an issue if the job has ended and updates keep the loss up."""

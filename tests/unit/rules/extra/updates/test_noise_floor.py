@@ -9,7 +9,7 @@ import pytest
 
 from sagemaker_debug_ext.store.format.program import OptimizerRecord, ProgramRecord
 from sagemaker_debug_ext.trials import Trial
-from support.rule_trials import EVAL, KERAS_COLLECTIONS, TRAIN, loss_tensors, steps_of
+from support.rule_trials import EVAL, GLUON_COLLECTIONS, KERAS_COLLECTIONS, TRAIN, loss_tensors, steps_of
 
 NUM_STEPS = 200
 
@@ -183,6 +183,23 @@ def test_too_few_steps_or_several_losses_are_not_evaluated(run_rule):
     assert run_rule("NoiseFloor", steps_of([step | {"OtherLoss_output_0": 1.0} for step in steps])) == []
     assert run_rule("NoiseFloor", steps_of([step | {"loss": -1.0} for step in steps])) == []
     assert run_rule("NoiseFloor", steps_of([step | {"loss": np.nan} for step in steps])) == []
+
+
+def test_sum_over_a_batch_is_no_larger_loss(run_rule, make_trial, monkeypatch):
+    """Gluon differentiates the sum of the losses of the samples, which its trainer divides by their number."""
+    monkeypatch.setattr(Trial, "program", program_of({"momentum": 0.9}))
+    line = Line(0.003, momentum=0.9)
+    steps = [
+        {
+            "dense0_weight": weight,
+            "gradient/dense0_weight": 8 * step["gradient/w_weight"],
+            "l2loss0_output_0": np.full(8, step["loss"]),
+        }
+        for weight, step in zip(line.updated, line.steps, strict=True)
+    ]
+    collections = GLUON_COLLECTIONS | {"gradients": ["^gradient/"]}
+    found = run_rule("NoiseFloor", make_trial(steps_of(steps), collections=collections), max_share=0.0)
+    assert [issue.value for issue in found] == [pytest.approx(line.share, rel=0.35)]
 
 
 def test_gradients_of_something_else_than_the_loss_are_not_evaluated(run_rule):
