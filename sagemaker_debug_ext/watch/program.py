@@ -63,6 +63,9 @@ EXIT_DONE: Final = 0
 EXIT_UNUSABLE: Final = 2
 EXIT_TAKEN_OVER: Final = 3
 
+PHASES: Final = ("following", "draining", "handover", "done")
+"""Phases of a watcher, in the order in which they may come."""
+
 LOG_PREFIX: Final = "SAGEMAKER_DEBUG_EXT"
 """Start of the line that is printed for each change of a rule's status, for programs that watch logs."""
 
@@ -113,7 +116,8 @@ class Watcher:
         self._is_copied = False
         self._started_at = _utc_now()
         self._sequence = 0
-        self._phase = "following"
+        self._phase = PHASES[0]
+        self._phase_lock = threading.Lock()
         self._lock = threading.Lock()
         self._is_taken_over = False
         job = WatchedJob(
@@ -173,7 +177,7 @@ class Watcher:
         if self._phase == "handover":
             LOG.info("this watcher ends; another one may go on with job %s", self._name)
         else:
-            self._phase = "done"
+            self._enter("done")
         self._report()
         with _trouble_logged("release the lease", self._name):
             self._lease.release()
@@ -181,13 +185,18 @@ class Watcher:
             self._mirror.finish()
         return EXIT_DONE
 
+    def _enter(self, phase: str) -> None:
+        """Enter a phase, unless another thread has entered a later one."""
+        with self._phase_lock:
+            self._phase = max(phase, self._phase, key=PHASES.index)
+
     def training_ended(self, seconds: float) -> None:
         """Evaluate the last steps for a limited time, then end the rules. Called when the training process has ended.
 
         Args:
             seconds: Time for the last steps.
         """
-        self._phase = "draining"
+        self._enter("draining")
         self.hurry()
         others_seconds = min(seconds, _COPY_SECONDS if self._is_unordered else _OTHER_WORKERS_SECONDS)
         # Started first, because marking the end may wait for S3.
@@ -227,7 +236,7 @@ class Watcher:
 
     def hand_over(self) -> None:
         """Leave the open rules to the next watcher, which finds the lease released."""
-        self._phase = "handover"
+        self._enter("handover")
         self._abandon()
 
     def _abandon(self) -> None:

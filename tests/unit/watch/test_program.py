@@ -113,6 +113,15 @@ def test_watcher_when_the_end_cannot_be_marked_then_still_ends(watcher, monkeypa
     assert record_of(watcher).status.details == "the training process has ended"
 
 
+def test_watcher_when_training_ends_after_all_rules_then_stays_done(watcher):
+    """The end of training is noticed in another thread, maybe while the last status is written."""
+    watcher.mark_end()
+    assert watcher.run() == program.EXIT_DONE
+    watcher.training_ended(0.0)
+    watcher.hand_over()
+    assert watcher._document()["watcher"]["phase"] == "done"
+
+
 def test_watcher_when_it_has_stopped_its_job_then_ends_the_rules_before_the_container_dies(watcher, monkeypatch):
     """The platform kills the container two minutes after the stop, whether or not the script has ended."""
     monkeypatch.setattr(program, "_STOPPED_SECONDS", 0.1)
