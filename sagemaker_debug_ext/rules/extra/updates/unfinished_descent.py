@@ -67,7 +67,7 @@ class UnfinishedDescent(BuiltinRule):
 
     Parameters:
         patience: Number of saved steps required; 40 when not given.
-        max_gain_percent: Improvement over a constant prediction from which on training counts as finished; 55 when not
+        max_gain_percent: Improvement over a constant prediction from which on training counts as finished; 45 when not
             given.
 
     Source:
