@@ -82,7 +82,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "MissingActivation": {},
     "MovingAverageLag": {},
     "NoSkill": {},
-    "NoiseFloor": {"unless_learnt": 90},
+    "NoiseFloor": {"unless_learnt": 75},
     "NonFiniteOrigin": {},
     "OverRegularisation": {"max_dropped": 0.77, "min_norm": 0.35, "unless_learnt": LEARNT},
     "PredictionCollapse": {"max_share": 0.995, "patience": 50, "patience_running": 300, "unless_learnt": LEARNT},

@@ -79,7 +79,7 @@ class NoiseFloor(BuiltinRule):
     needs no low loss before; the rule does not know of it.
 
     Parameters:
-        patience: Number of saved updates required; 40 when not given.
+        patience: Number of saved updates required; 80 when not given.
         max_share: Largest usual share of the loss that comes from the size of updates; 0.6 when not given.
 
     Source:

@@ -66,7 +66,7 @@ class UnfinishedDescent(BuiltinRule):
     losses whose error cannot be compared with that of a constant.
 
     Parameters:
-        patience: Number of saved steps required; 40 when not given.
+        patience: Number of saved steps required; 80 when not given.
         max_gain_percent: Improvement over a constant prediction from which on training counts as finished; 45 when not
             given.
 

@@ -113,7 +113,7 @@ def test_share_when_only_some_steps_are_saved_then_is_the_same(run_rule, monkeyp
     """With a momentum, an update over several steps holds most of the way that a gradient takes the weights."""
     monkeypatch.setattr(Trial, "program", program_of({"momentum": 0.9}))
     line = Line(0.003, momentum=0.9)
-    steps = {(TRAIN, number): step for number, step in enumerate(line.steps) if number % 4 == 0}
+    steps = {(TRAIN, number): step for number, step in enumerate(line.steps) if number % 2 == 0}
     (issue,) = run_rule("NoiseFloor", steps, max_share=0.0)
     assert issue.value == pytest.approx(line.share, rel=0.4)
 
@@ -179,7 +179,7 @@ def test_a_single_jump_is_no_noise(run_rule):
 def test_too_few_steps_or_several_losses_are_not_evaluated(run_rule):
     """The share is that of one loss, and needs some steps to be known."""
     steps = Line(0.23).steps
-    assert run_rule("NoiseFloor", steps_of(steps[:40])) == []
+    assert run_rule("NoiseFloor", steps_of(steps[:80])) == []
     assert run_rule("NoiseFloor", steps_of([step | {"OtherLoss_output_0": 1.0} for step in steps])) == []
     assert run_rule("NoiseFloor", steps_of([step | {"loss": -1.0} for step in steps])) == []
     assert run_rule("NoiseFloor", steps_of([step | {"loss": np.nan} for step in steps])) == []
