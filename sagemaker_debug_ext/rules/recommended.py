@@ -92,8 +92,8 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "TrainEvalMixup": {"patience": 4},
     "TreeGrowth": {},
     "UnbrokenSymmetry": {},
-    "UnfinishedDescent": {},
     "Underfit": {"max_explained": LEARNT / 100},
+    "UnfinishedDescent": {},
 }
 """Parameters of each rule that differ from the defaults; a role stands for its tensor names in a trial."""
 
