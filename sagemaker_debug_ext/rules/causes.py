@@ -65,7 +65,7 @@ from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_
 from sagemaker_debug_ext.rules.extra.updates.learning_rate_too_low import HELD_BY_NONE
 from sagemaker_debug_ext.rules.inference.activations import OVER_STEPS
 from sagemaker_debug_ext.rules.inference.consequences import ALL_ZERO, GROWTH, first_steps, follows
-from sagemaker_debug_ext.rules.inference.pairings import BROADCAST, DROPPED_ANSWERS, OVER_SAMPLES
+from sagemaker_debug_ext.rules.inference.pairings import BROADCAST, DROPPED_ANSWERS, OVER_SAMPLES, POOLED
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {
@@ -152,6 +152,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LossInputMismatch", "loss or output"),
     Sign("LossInputMismatch", "axes", text=BROADCAST),
     Sign("LossInputMismatch", "axes", text=OVER_SAMPLES),
+    Sign("LossInputMismatch", "axes", text=POOLED),
     Sign("LossDirection", "loss or output"),
     Sign("FrozenParameters", "architecture", text=NOTHING_BEFORE),
     Sign("FrozenParameters", "initialisation", text=BOTH_ZERO),

@@ -24,6 +24,7 @@ from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
 from sagemaker_debug_ext.hooks.keras.recording import Recording, is_apart
 from sagemaker_debug_ext.hooks.program.keras import LoopCall, LoopLoss
+from sagemaker_debug_ext.store.format.program import LossRecord
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.hooks.auto.keras_arguments import TracedArguments
@@ -42,6 +43,9 @@ FORMS: Final = frozenset(
     {"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient", "StridedSlice", "Transpose"}
 )
 """Operations of graphs that give the numbers of a tensor another form."""
+
+MOST_TENSORS: Final = 50
+"""Number of tensors of a graph among which outputs are looked for."""
 
 
 @attrs.define(eq=False)
@@ -80,6 +84,21 @@ class _LastCall:
         while self.number_of(value) is None and _operation(value) in FORMS:
             value = value.op.inputs[0]
         return self.number_of(value)
+
+    def pools_into(self, number: Any, targets: Any) -> bool:
+        """Return whether a tensor of a graph is a sum of outputs over all samples, and others are not of these."""
+        is_sum = _operation(number) == "Sum" and _lengths(number) == () != _lengths(targets)
+        return is_sum and _lengths(targets)[0] != 1 and self._makes(number) and not self._makes(targets)
+
+    def _makes(self, value: Any) -> bool:
+        """Return whether outputs are among the nearest tensors of a graph that another is computed of."""
+        waiting = [value]
+        for tensor in waiting:  # grows meanwhile
+            if self.number_of(tensor) is not None:
+                return True
+            if len(waiting) < MOST_TENSORS and hasattr(tensor, "op"):
+                waiting.extend(tensor.op.inputs)
+        return False
 
 
 class LoopWatcher:
@@ -189,6 +208,11 @@ class LoopWatcher:
 
     def _note_difference(self, last: _LastCall, left: Any, right: Any, difference: Any) -> None:
         """Note the targets with which the last answers are compared, and whether one of the two spreads the other."""
+        if not self._is_eager() and (last.pools_into(left, right) or last.pools_into(right, left)):
+            hook, model = self._find_any(), last.model()
+            if hook is not None and model is not None:
+                hook.note_own_loss(model, LossRecord(name="loss", type="", pooled_shape=_known_shape(difference)))
+            return
         is_spread = _is_spread(left, right) or _is_spread(right, left)
         first, second = (self._number_of(last, value, is_spread=is_spread) for value in (left, right))
         if (first is None) == (second is None):  # nothing of the model's, or differences between its answers
@@ -199,7 +223,7 @@ class LoopWatcher:
         if number is not None and open_hook is not None and are_labels:
             self._save_labels(open_hook, targets, number)
         if hook is not None and model is not None and is_spread and not self._is_meant(left, right):
-            hook.note_spread(model, tuple(-1 if length is None else length for length in difference.shape))
+            hook.note_own_loss(model, LossRecord(name="loss", type="", spread_shape=_known_shape(difference)))
 
     def _number_of(self, last: _LastCall, value: Any, *, is_spread: bool) -> int | None:
         number = last.number_of(value)
@@ -333,6 +357,11 @@ def _lengths(value: Any) -> tuple[int | None, ...]:
     """Return the lengths of the axes of a value; empty if it is no tensor, or their number is unknown."""
     shape = getattr(value, "shape", ())
     return () if getattr(shape, "rank", 0) is None else tuple(shape)
+
+
+def _known_shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of a tensor, with -1 for lengths that a graph does not know."""
+    return tuple(-1 if length is None else length for length in _lengths(value))
 
 
 def _reference(outputs: Any) -> weakref.ref[Any] | None:

@@ -31,7 +31,7 @@ from sagemaker_debug_ext.hooks.program.keras import (
     dtypes_of,
     keras_program,
 )
-from sagemaker_debug_ext.store.format.program import ProgramRecord
+from sagemaker_debug_ext.store.format.program import LossRecord, ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:
@@ -87,7 +87,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._is_fitted = False
         self._described_loops: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
         self._loop_calls: weakref.WeakKeyDictionary[Any, LoopCall] = weakref.WeakKeyDictionary()
-        self._spread_shapes: weakref.WeakKeyDictionary[Any, tuple[int, ...]] = weakref.WeakKeyDictionary()
+        self._own_losses: weakref.WeakKeyDictionary[Any, LossRecord] = weakref.WeakKeyDictionary()
         self._trained_by_batch: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._forms: weakref.WeakKeyDictionary[Any, BatchForm] = weakref.WeakKeyDictionary()
         CustomLoopHook.__init__(self, *args, **kwargs)
@@ -270,7 +270,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             names = {id(layer): name for name, layer in layers_of(plain)}
             batch = self._forms.get(model, UNKNOWN_FORM)
             turns = tuple(sorted(self._trained_by_batch.values()))
-            record = keras_program(plain, names, batch=batch, spread_shape=self._spread_shapes.get(model, ()))
+            record = keras_program(plain, names, batch=batch, own_loss=self._own_losses.get(model))
             function = self._functions.get((id(model), Phase.TRAIN))
             not_compiled = tuple(self._path_of(variable) for variable in function.not_compiled()) if function else ()
             record = attrs.evolve(record, turns=turns if len(turns) > 1 else (), not_compiled=not_compiled)
@@ -304,9 +304,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._describe_loop(model, self._loop_calls[model])
 
     @fail_safe
-    def note_spread(self, model: Any, shape: tuple[int, ...]) -> None:
-        """Note the shape of the difference between the answers of a model and targets that have spread them."""
-        self._spread_shapes[model] = shape
+    def note_own_loss(self, model: Any, loss: LossRecord) -> None:
+        """Note what goes wrong in a loss that the script computes itself of the answers of a model."""
+        self._own_losses[model] = loss
 
     def _note_sources(self, sources: Iterable[Any]) -> None:
         """Record a model whose variables a custom loop differentiates by, and how the loop calls it."""
@@ -323,8 +323,8 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._described_loops[model] = call
         with never_into_script(_not_described):
             names = {id(layer): name for name, layer in layers_of(model)}
-            shape = self._spread_shapes.get(model, ())
-            self._dispatcher.describe_program(keras_program(model, names, loop=call, spread_shape=shape))
+            record = keras_program(model, names, loop=call, own_loss=self._own_losses.get(model))
+            self._dispatcher.describe_program(record)
 
     def _note_batch(self, model: Any, phase: Phase, inputs: Any, labels: Any, weights: Any) -> None:
         """Note the form of a training batch; the end of the step describes them, because no graph is built then."""

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.store.format.program import LayerRecord, ReshapeRecord,
 
 _LONGEST_TAIL: Final = 12
 """Number of operations to look at."""
-_ACTIVATIONS: Final = {
+ACTIVATIONS: Final = {
     "Softmax": "softmax",
     "LogSoftmax": "log_softmax",
     "Sigmoid": "sigmoid",
@@ -35,7 +35,7 @@ _ACTIVATIONS: Final = {
     "Log": "log",
     "Exp": "exponential",
 }
-_OF_WEIGHTS: Final = frozenset(
+OF_WEIGHTS: Final = frozenset(
     {
         "Addmm", "Mm", "Bmm", "Addbmm", "Baddbmm", "Linear", "Convolution", "ConvolutionOverrideable",
         "MkldnnConvolution", "CudnnConvolution", "NativeBatchNorm", "CudnnBatchNorm", "NativeLayerNorm",
@@ -43,7 +43,7 @@ _OF_WEIGHTS: Final = frozenset(
     }
 )  # fmt: skip
 """Operations of layers with weights, whose output may be any number."""
-_RESHAPING: Final = frozenset(
+RESHAPING: Final = frozenset(
     {
         "View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "Transpose", "T", "Permute", "Clone", "ToCopy",
         "Alias", "Slice", "Select", "Expand", "AsStrided", "Index",
@@ -51,24 +51,6 @@ _RESHAPING: Final = frozenset(
 )  # fmt: skip
 """Operations that keep the values."""
 _DROPOUT: Final = "Dropout"
-_AVERAGING: Final = frozenset({"MeanBackward0", "SumBackward0"})
-"""Operations that make one number of all; those along an axis have other names."""
-_OF_NUMBERS: Final = frozenset({"Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Sqrt", "Abs", "Log", "Exp"})
-"""Operations after the one that averages, such as the addition of another loss."""
-_OF_TWO: Final = frozenset({"Add", "Sub", "Rsub", "Mul", "Div"})
-"""Operations that compare answers with targets."""
-_ELEMENTWISE: Final = frozenset(
-    {
-        "Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Sqrt", "Abs", "Log", "Log1P", "Exp", "Clamp", "Where",
-        "Maximum", "Minimum", "Squeeze", "View", "UnsafeView", "ReshapeAlias", "Clone", "ToCopy", "Alias",
-        *_ACTIVATIONS,
-    }
-)  # fmt: skip
-"""Operations that do not spread values on purpose, as ``unsqueeze`` and ``expand`` do."""
-_LARGER_OR_SMALLER: Final = frozenset({"Maximum", "Minimum"})
-_PICKING: Final = frozenset({"Gather"})
-"""Operations that pick one number for each sample, as the logarithm of a probability is."""
-_MOST_OPERATIONS: Final = 200
 _MOST_OF_ALL: Final = 2_000
 """Number of operations among which leaves are looked for."""
 _NEGATIVE: Final = 1 << 64
@@ -112,7 +94,7 @@ class NearOperations:
     @classmethod
     def before(cls, output: Tensor) -> NearOperations:
         """Return the operations before a tensor."""
-        return cls(tuple((node, _kind(node)) for node in _all_before(output.grad_fn, _MOST_NEAR)))
+        return cls(tuple((node, kind_of(node)) for node in _all_before(output.grad_fn, _MOST_NEAR)))
 
     def softmaxes(self) -> tuple[SoftmaxRecord, ...]:
         """Return the softmaxes, the last one first."""
@@ -166,9 +148,9 @@ def _reshape(node: Any) -> ReshapeRecord | None:
     """Return the record of a reshape if it takes axes for others, also by way of a flat shape."""
     first, before = node, node.next_functions[0][0]
     sizes = _sizes_before(node)
-    if len(sizes) == 1 and _kind(before) in _VIEWS:
+    if len(sizes) == 1 and kind_of(before) in _VIEWS:
         first, sizes = before, _sizes_before(before)
-    made = _shape_of(node)
+    made = shape_of(node)
     if not (made and sizes and takes_axes_for_others(sizes, made)) or _is_to_shift_or_of_parameter(first):
         return None
     return ReshapeRecord(before=sizes, after=made)
@@ -178,19 +160,19 @@ def _is_to_shift_or_of_parameter(node: Any) -> bool:
     """Return whether an operation gets what was padded or cut off, or a parameter, perhaps after it was scaled."""
     for _ in range(_MOST_SCALINGS):
         node = next((other for other, _ in node.next_functions if other is not None), None)
-        if node is None or _is_parameter(node) or node.name().endswith(_FILLING):
+        if node is None or is_parameter(node) or node.name().endswith(_FILLING):
             return True
-        kind = _kind(node)
+        kind = kind_of(node)
         if "Pad" in kind or kind in _SLICING:
             return True
         if kind == "Cat":
             return any(other is None for other, _ in node.next_functions)
-        if kind not in _SCALING and kind not in _ACTIVATIONS:
+        if kind not in _SCALING and kind not in ACTIVATIONS:
             return False
     return False
 
 
-def _shape_of(node: Any) -> tuple[int, ...]:
+def shape_of(node: Any) -> tuple[int, ...]:
     """Return the shape of what an operation makes; empty if it has none, as nested tensors."""
     try:
         return _plain_sizes(node._input_metadata[0].shape)  # noqa: SLF001 - there is no other way to learn it
@@ -213,26 +195,10 @@ def _plain_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
 
 def _softmax(node: Any) -> SoftmaxRecord | None:
     """Return the record of a softmax, without asking for what it has saved, which a checkpoint would compute anew."""
-    shape, axis = _shape_of(node), getattr(node, "_saved_dim", None)
+    shape, axis = shape_of(node), getattr(node, "_saved_dim", None)
     if not shape or axis is None:
         return None
     return SoftmaxRecord(axis=axis if axis < len(shape) else axis - _NEGATIVE + len(shape), shape=shape)
-
-
-def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of what a loss averages, if targets have spread N answers to N × N numbers; empty otherwise.
-
-    Args:
-        loss: The loss.
-        answers: Shape of the answers that it is computed of, of which only one for each sample can be spread.
-    """
-    count = math.prod(answers)
-    if count < 2 or answers[0] != count:
-        return ()
-    square = (count, count)
-    averaging = (node for node in _walk(loss.grad_fn, _OF_NUMBERS) if node.name() in _AVERAGING)
-    found = (node for node in averaging if tuple(getattr(node, "_saved_self_sym_sizes", ())) == square)
-    return square if any(_compares_with_data(node) for node in found) else ()
 
 
 def leaves_of(loss: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
@@ -243,12 +209,12 @@ def leaves_of(loss: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     trained: dict[int, Tensor] = {}
     data: dict[int, Tensor] = {}
     for node in _all_before(loss.grad_fn):
-        if _is_parameter(node):
+        if is_parameter(node):
             trained.setdefault(id(node.variable), node.variable)
             continue
         operands = [other for other, _ in node.next_functions]
-        if None in operands and any(map(_holds_parameter, operands)):
-            kept = [tensor for name in _OPERANDS if (tensor := _saved(node, name)) is not None]
+        if None in operands and any(map(holds_parameter, operands)):
+            kept = [tensor for name in _OPERANDS if (tensor := saved_tensor(node, name)) is not None]
             data.update((id(tensor), tensor) for tensor in kept if tensor.ndim and not tensor.requires_grad)
     return tuple(trained.values())[::-1], tuple(data.values())[::-1]
 
@@ -266,14 +232,14 @@ def _all_before(start: Any, most: int = _MOST_OF_ALL) -> Iterator[Any]:
                 waiting.append(other)
 
 
-def _holds_parameter(node: Any) -> bool:
+def holds_parameter(node: Any) -> bool:
     """Return whether an operand is a parameter, whatever its shape."""
-    while node is not None and _kind(node) in _RESHAPING:
+    while node is not None and kind_of(node) in RESHAPING:
         node = node.next_functions[0][0]
-    return node is not None and _is_parameter(node)
+    return node is not None and is_parameter(node)
 
 
-def _saved(node: Any, name: str) -> Tensor | None:
+def saved_tensor(node: Any, name: str) -> Tensor | None:
     """Return an operand that an operation keeps; None if there is none, or if it was overwritten since."""
     try:
         tensor = getattr(node, name, None)
@@ -282,65 +248,24 @@ def _saved(node: Any, name: str) -> Tensor | None:
     return tensor if isinstance(tensor, Tensor) else None
 
 
-def _compares_with_data(averaging: Any) -> bool:
-    """Return whether an operation averages what operations on single elements make of answers and data.
-
-    Data have no graph, so that each of the operations has only one operand with one. Pairs of answers have two. So has
-    the larger or smaller of two tensors; where both have one shape, the first speaks for the other.
-    """
-    node, compares = averaging, False
-    for _ in range(_MOST_OPERATIONS):
-        operands = [other for other, _ in node.next_functions if other is not None]
-        before = [other for other in operands if not _holds_parameter(other)]
-        if operands and not before:
-            return compares
-        if len(before) != 1 and not (_kind(node) in _LARGER_OR_SMALLER and _are_of_one_shape(node)):
-            return False
-        node = before[0]
-        if _kind(node) in _OF_WEIGHTS | _PICKING:
-            return compares
-        if _kind(node) not in _ELEMENTWISE:
-            return False
-        compares = compares or _kind(node) in _OF_TWO
-    return False
-
-
-def _are_of_one_shape(node: Any) -> bool:
-    """Return whether neither operand of an operation is spread; False if it does not keep them."""
-    operands = [_saved(node, name) for name in ("_saved_self", "_saved_other")]
-    return len({tensor.shape for tensor in operands if tensor is not None}) == 1 and None not in operands
-
-
-def _walk(start: Any, through: frozenset[str]) -> Iterator[Any]:
-    """Yield an operation and those before it, and go on before operations of some kinds only."""
-    waiting, num_left = [start], _MOST_OPERATIONS
-    while waiting and num_left:
-        node = waiting.pop()
-        num_left -= 1
-        if node is not None:
-            yield node
-            if _kind(node) in through:
-                waiting += [other for other, _ in node.next_functions]
-
-
 def _operations(output: Tensor) -> Iterator[LayerRecord]:
     node: Any = output.grad_fn
     units = output.shape[-1] if output.ndim and not output.is_nested else None
     for _ in range(_LONGEST_TAIL):
-        kind = _kind(node)
-        if kind in _OF_WEIGHTS:
+        kind = kind_of(node)
+        if kind in OF_WEIGHTS:
             yield LayerRecord(name="", type=kind, activation="linear", units=units)
             return
-        if kind in _ACTIVATIONS:
-            yield LayerRecord(name="", type=kind, activation=_ACTIVATIONS[kind], units=units)
+        if kind in ACTIVATIONS:
+            yield LayerRecord(name="", type=kind, activation=ACTIVATIONS[kind], units=units)
         elif kind == "NativeDropout" or (kind == "Mul" and _is_mask(node)):
             yield LayerRecord(name="", type=_DROPOUT, units=units)
-        elif kind not in _RESHAPING and not (kind == "Add" and _adds_parameter(node)):
+        elif kind not in RESHAPING and not (kind == "Add" and _adds_parameter(node)):
             return
         node = _before(node)
 
 
-def _kind(node: Any) -> str:
+def kind_of(node: Any) -> str:
     """Return the name of an operation; empty for none, and for parameters."""
     return "" if node is None else node.name().rpartition("Backward")[0]
 
@@ -348,16 +273,17 @@ def _kind(node: Any) -> str:
 def _before(node: Any) -> Any:
     """Return the operation before another, which is not a parameter."""
     others = (other for other, _ in node.next_functions if other is not None)
-    return next((other for other in others if not _is_parameter(other)), None)
+    return next((other for other in others if not is_parameter(other)), None)
 
 
-def _is_parameter(node: Any) -> bool:
+def is_parameter(node: Any) -> bool:
+    """Return whether an operation is none, but hands a gradient to a parameter."""
     return bool(node.name().endswith("AccumulateGrad"))
 
 
 def _adds_parameter(node: Any) -> bool:
     """Return whether an addition is that of a bias."""
-    return any(other is not None and _is_parameter(other) for other, _ in node.next_functions)
+    return any(other is not None and is_parameter(other) for other, _ in node.next_functions)
 
 
 def _is_mask(node: Any) -> bool:

@@ -91,7 +91,7 @@ def keras_program(
     names: dict[int, str],
     batch: BatchForm = UNKNOWN_FORM,
     loop: LoopCall | None = None,
-    spread_shape: tuple[int, ...] = (),
+    own_loss: LossRecord | None = None,
 ) -> ProgramRecord:
     """Return the record of a model.
 
@@ -100,7 +100,7 @@ def keras_program(
         names: Names of its layers, by their `id`.
         batch: Form of a training batch.
         loop: How a custom loop calls the model; None where `fit` trains it.
-        spread_shape: As in `LossRecord`, of a loss that the script computes itself.
+        own_loss: What is known of a loss that the script computes itself, and that goes wrong; None if there is none.
     """
     layers = [layer for layer in getattr(model, "layers", ()) if not isinstance(layer, keras.layers.InputLayer)]
     tails = list(_tails(model, layers))
@@ -109,8 +109,8 @@ def keras_program(
     losses = _with_targets(tuple(found), batch.labels)
     if any(loss.type == "" for loss in losses):
         unknown.append("loss: the class of a loss, because it is a custom object")
-    if spread_shape:
-        losses += (LossRecord(name="loss", type="", spread_shape=spread_shape),)
+    if own_loss is not None:
+        losses += (own_loss,)
     optimizer = getattr(model, "optimizer", None)
     return ProgramRecord(
         framework="Keras",

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 from torch.utils.data import DataLoader, default_collate
 
-from sagemaker_debug_ext.hooks.program.autograd import NearOperations, spread_shape, tail_of
+from sagemaker_debug_ext.hooks.program.autograd import NearOperations, tail_of
+from sagemaker_debug_ext.hooks.program.own_losses import pooled_shape, spread_shape
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
 _MOST_NUMBERS: Final = 100
@@ -89,17 +90,26 @@ class TorchProgram:
         return True
 
     def note_own_loss(self, loss: Tensor, answers: tuple[int, ...]) -> bool:
-        """Note a loss that the script computes itself, if targets spread answers, or a reshape takes axes for others.
+        """Note what goes wrong in a loss that the script computes itself, or before it.
+
+        Targets may spread answers, all samples may be joined before they are compared, or a reshape may take axes for
+        others.
 
         Args:
             loss: The loss.
             answers: Shape of the output of the last forward pass.
         """
-        shape, reshapes = spread_shape(loss, answers), NearOperations.before(loss).mixing_reshapes()
-        if (shape or reshapes) and not self.knows_loss(_OWN_LOSS):
-            self._losses[_OWN_LOSS] = LossRecord(name=_OWN_LOSS, type="", spread_shape=shape, reshapes=reshapes)
-            return True
-        return False
+        record = LossRecord(
+            name=_OWN_LOSS,
+            type="",
+            spread_shape=spread_shape(loss, answers),
+            pooled_shape=pooled_shape(loss),
+            reshapes=NearOperations.before(loss).mixing_reshapes(),
+        )
+        if record == LossRecord(name=_OWN_LOSS, type="") or self.knows_loss(_OWN_LOSS):
+            return False
+        self._losses[_OWN_LOSS] = record
+        return True
 
     def note_optimizer(
         self,

@@ -58,6 +58,9 @@ DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 befor
 BROADCAST: Final = "broadcast"
 """Text of pairings of answers with targets of other samples or places."""
 
+POOLED: Final = "summed or averaged over all samples"
+"""Text of a loss that no longer tells its samples apart where it compares or weights them."""
+
 OVER_SAMPLES: Final = "the softmax is over the samples of a batch instead of the classes"
 """Text of the pairing that answers show whatever the loss is."""
 
@@ -306,9 +309,18 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
 
 def problem_of_own_loss(program: ProgramRecord) -> str:
     """Return the problem of a loss that the script computes itself; empty if there is none, or it has no such loss."""
-    shapes = (loss.spread_shape for loss in program.losses if loss.spread_shape)
-    texts = (str(shape).replace("-1", "N") for shape in shapes)
-    return next((f"targets are {BROADCAST}, so the loss averages numbers of shape {text}" for text in texts), "")
+    for loss in program.losses:
+        if loss.spread_shape:
+            return f"targets are {BROADCAST}, so the loss averages numbers of shape {_shape_text(loss.spread_shape)}"
+        if loss.pooled_shape:
+            shape = _shape_text(loss.pooled_shape)
+            return f"answers are {POOLED} before the loss combines them with data of each sample, of shape {shape}"
+    return ""
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    """Return a shape as text, with N for a length that is not known beforehand."""
+    return str(shape).replace("-1", "N")
 
 
 def problem_of_pairing(output: Output) -> str:

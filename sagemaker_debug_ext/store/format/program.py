@@ -93,6 +93,8 @@ class LossRecord:
         spread_shape: Shape of what it averages, if its targets have spread the predictions, as those of shape (N,)
             spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown. A length is -1 in a graph
             for batches of any size.
+        pooled_shape: Shape of the data of each sample, such as targets or weights, that it puts to one number of all
+            samples; empty if there are none, and if unknown. A length is -1 as in `spread_shape`.
         softmaxes: The softmaxes between its predictions and the inputs of PyTorch models, the last one first.
         reshapes: The reshapes there that take axes for others, the last one first.
     """
@@ -103,6 +105,7 @@ class LossRecord:
     tail: tuple[LayerRecord, ...] = ()
     target_dtype: str | None = None
     spread_shape: tuple[int, ...] = ()
+    pooled_shape: tuple[int, ...] = ()
     softmaxes: tuple[SoftmaxRecord, ...] = ()
     reshapes: tuple[ReshapeRecord, ...] = ()
 
@@ -271,6 +274,7 @@ class ProgramRecord:
                     loss,
                     tail=_all(LayerRecord, loss["tail"]),
                     spread_shape=tuple(loss.get("spread_shape", ())),
+                    pooled_shape=tuple(loss.get("pooled_shape", ())),
                     softmaxes=tuple(
                         _known(SoftmaxRecord, softmax, shape=tuple(softmax["shape"]))
                         for softmax in loss.get("softmaxes", ())

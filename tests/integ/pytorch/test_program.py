@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
 from sagemaker_debug_ext.hooks.program.autograd import (  # noqa: E402
     NearOperations,
-    spread_shape,
     takes_axes_for_others,
 )
+from sagemaker_debug_ext.hooks.program.own_losses import pooled_shape, spread_shape  # noqa: E402
 from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
@@ -198,6 +198,47 @@ def test_spread_when_there_are_several_answers_for_each_sample_then_is_none():
     """Matrices of as many rows as columns are usual there."""
     answers = torch.nn.Linear(3, 5)(torch.ones(5, 3))
     assert spread_shape(((answers - TARGETS) ** 2).mean(), (5, 5)) == ()
+
+
+SCORES, CLASSES, WEIGHTS = torch.nn.Linear(3, 4)(torch.rand(5, 3)), torch.arange(5) % 4, torch.rand(5)
+TAKEN = torch.nn.functional.one_hot(CLASSES, 4)
+LOG_PROBABILITIES = torch.distributions.Categorical(logits=SCORES).log_prob(CLASSES)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(((TARGETS - (SCORES * TAKEN).sum()) ** 2).mean(), id="values of actions"),
+        pytest.param(torch.nn.functional.mse_loss((SCORES * TAKEN).sum().expand(5), TARGETS), id="spread by a loss"),
+        pytest.param(-(LOG_PROBABILITIES.sum() * TARGETS).mean(), id="rewards"),
+        pytest.param((torch.nn.functional.cross_entropy(SCORES, CLASSES) * WEIGHTS).mean(), id="weights"),
+    ],
+)
+def test_pooled_when_all_samples_are_joined_before_data_of_each_then_has_their_shape(loss):
+    """Nothing tells the samples apart any more when their targets, rewards or weights come."""
+    assert pooled_shape(loss) == (5,)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(((TARGETS - (SCORES * TAKEN).sum(1)) ** 2).mean(), id="values of actions"),
+        pytest.param(-(LOG_PROBABILITIES * TARGETS).sum(), id="rewards"),
+        pytest.param(
+            (torch.nn.functional.cross_entropy(SCORES, CLASSES, reduction="none") * WEIGHTS).mean(),
+            id="weights",
+        ),
+        pytest.param((TARGETS[:, None] - ANSWERS.mean()).sigmoid().log().mean(), id="relativistic"),
+        pytest.param(((ANSWERS - ANSWERS.mean()) ** 2).mean(), id="variance"),
+        pytest.param((ANSWERS.sum() - TARGETS.sum()) ** 2, id="sums"),
+        pytest.param((torch.nn.Parameter(torch.ones(())) * TARGETS).mean(), id="parameter"),
+        pytest.param(((torch.rand(5, 5, requires_grad=True).sum() * TARGETS) ** 2).mean(), id="weights of 5"),
+        pytest.param((SCORES.mean() * torch.tensor([1.0, 2.0])).sum(), id="of two tasks"),
+    ],
+)
+def test_pooled_when_samples_stay_apart_or_no_data_of_each_come_then_is_none(loss):
+    """Nor is it where means are compared with each other, or a number is no result of the samples."""
+    assert pooled_shape(loss) == ()
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])

@@ -476,7 +476,9 @@ class Model(tf.keras.Sequential):
                 answers = tf.reshape(answers, [-1])
             if "squeezed" in sys.argv:
                 answers = tf.squeeze(answers, axis=1)
-            if not {"pairs", "bins", "kernel"} & set(sys.argv):
+            if "summed" in sys.argv:
+                loss = tf.reduce_mean((y - tf.reduce_sum(answers, axis=None if "column" in sys.argv else 1)) ** 2)
+            elif not {"pairs", "bins", "kernel"} & set(sys.argv):
                 loss = tf.reduce_mean((y - answers) ** 2)
             if "pairs" in sys.argv:
                 loss = tf.reduce_mean(tf.square(answers[:, None] - answers - y[:, None] + y))
@@ -545,6 +547,24 @@ def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script,
     chosen = {"LossInputMismatch": recommended_rules(trial)["LossInputMismatch"]}
     messages = [issue.message for issue in evaluate(chosen, trial).run()]
     assert any("targets are broadcast" in message for message in messages) == fires
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fires"),
+    [(("fit", "summed", "column"), True), (("loop", "summed", "column"), True), (("fit", "summed"), False)],
+    ids=["own step", "loop", "sum for each sample"],
+)
+def test_run_when_answers_are_summed_before_they_are_compared_then_is_named(
+    arguments, fires, script, configured, forks
+):
+    """The samples are no longer told apart when the targets come."""
+    script.write_text(SPREAD)
+    captured = forks.run_captured(script, *arguments)
+    assert captured.returncode == 0, captured.stderr
+    trial = create_trial(str(configured))
+    chosen = {"LossInputMismatch": recommended_rules(trial)["LossInputMismatch"]}
+    messages = [issue.message for issue in evaluate(chosen, trial).run()]
+    assert any("summed or averaged over all samples" in message for message in messages) == fires
 
 
 LOOP = """

@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules.causes import likely_causes
 from sagemaker_debug_ext.rules.extra.losses.loss_input_mismatch import kind_by_value
 from sagemaker_debug_ext.rules.inference.losses import LossObservation
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
@@ -218,6 +219,15 @@ def test_output_when_targets_have_spread_it_then_fires(run_rule, monkeypatch, sh
     issues = run_rule("LossInputMismatch", steps_of([tensors] * 3))
     assert bool(issues) == fires
     assert not fires or "targets are broadcast, so the loss averages numbers of shape (6, 6)" in issues[0].message
+
+
+def test_output_when_samples_are_joined_before_their_targets_come_then_fires(run_rule, monkeypatch):
+    """The program record tells of a loss that the script computes itself; a graph may not know the size of a batch."""
+    program = ProgramRecord(framework="Keras", losses=(LossRecord(name="loss", type="", pooled_shape=(-1,)),))
+    monkeypatch.setattr(Trial, "program", program)
+    issues = run_rule("LossInputMismatch", steps_of([{"Net_output_0": np.zeros((6, 3))}] * 3))
+    assert issues[0].message.endswith("before the loss combines them with data of each sample, of shape (N,).")
+    assert [cause.name for cause in likely_causes(issues)] == ["loss or output", "axes"]
 
 
 @pytest.mark.parametrize(
