@@ -82,6 +82,10 @@ class StepPlan:
             self._decisions[tensor_name] = decision
             return decision
 
+    def reconsider(self, tensor_name: str) -> None:
+        """Forget the decision for a tensor."""
+        self._decisions.pop(tensor_name, None)
+
     def selects(self, tensor_name: str) -> bool:
         """Return whether a tensor belongs to a collection to be saved, without caching the result."""
         return any(collection.matches(tensor_name) for collection in self._saved)
@@ -119,7 +123,7 @@ def combine(members: Iterable[Collection]) -> SaveDecision | None:
 class SavePlan:
     """When each collection is due, for all modes.
 
-    Reads the collections once: later changes to them need a new plan.
+    Reads the collections once: later changes to them need a new plan, and new members `reconsider`.
 
     Args:
         collections: All collections, with complete settings (see `resolve_settings`).
@@ -144,6 +148,11 @@ class SavePlan:
         if plan is None:
             plan = self._plans[key] = StepPlan(due, self._saved)
         return plan
+
+    def reconsider(self, tensor_name: str) -> None:
+        """Forget what was decided about a tensor, because it has come into another collection."""
+        for plan in self._plans.values():
+            plan.reconsider(tensor_name)
 
     def next_due(self, mode: ModeKeys, mode_step: int) -> int | None:
         """Return the first step of `mode` after one at which a collection to be saved is due; None if there is none."""

@@ -138,6 +138,11 @@ class StepTracker:
         self._plan = None
         self.skipped.forget()
 
+    def reconsider(self, tensor_name: str) -> None:
+        """Decide anew about a tensor that has come into another collection."""
+        if self._plan is not None:
+            self._plan.reconsider(tensor_name)
+
     def save_plan(self) -> SavePlan:
         """Return the plan for all steps."""
         if self._plan is None:

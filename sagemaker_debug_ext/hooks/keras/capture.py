@@ -79,8 +79,8 @@ class TensorHook(BaseHook):
     def _belongs(self, name: str, collection_name: str) -> bool:
         """Add a tensor to a collection by its kind; always returns True."""
         collection = self._collections.get(collection_name)
-        if isinstance(collection, Collection):
-            collection.add_member(name)
+        if isinstance(collection, Collection) and collection.add_member(name):
+            self._steps.reconsider(name)
         return True
 
     def _offer_as(self, name: str, value: Any, collection_name: str) -> None:

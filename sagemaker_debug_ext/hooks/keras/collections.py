@@ -67,9 +67,11 @@ class Collection(BaseCollection):
         """Add, in every mode, what `add` adds."""
         self.add(arg)
 
-    def add_member(self, tensor_name: str) -> None:
-        """Include a tensor by its kind; the collections file lists it once it is saved."""
+    def add_member(self, tensor_name: str) -> bool:
+        """Include a tensor by its kind, which the collections file lists once it is saved; return whether it is new."""
+        is_new = tensor_name not in self._members
         self._members.add(tensor_name)
+        return is_new
 
     def matches(self, tensor_name: str) -> bool:
         """Return whether a tensor of that name belongs to the collection.

@@ -341,6 +341,25 @@ def test_collection_when_by_pattern_layer_or_variable_then_has_those(build, fit,
     }
 
 
+@pytest.mark.parametrize("collections", [["weights"], ["all"]])
+def test_weights_when_a_layer_is_set_to_train_later_then_are_there_from_then_on(
+    build, fit, make_hook, open_trial, collections
+):
+    """Weights are what is trained, and a hook may follow several trainings of a model."""
+    model = build()
+    hook = make_hook(include_collections=collections)
+    model.get_layer("hid").trainable = False
+    model.compile("adam", model.loss)
+    fit(model, hook)
+    model.get_layer("hid").trainable = True
+    model.compile("adam", model.loss)
+    fit(model, hook)
+    trial = open_trial(hook)
+    expected = ["hid/weights/hid/kernel:0", "out/weights/out/kernel:0"]
+    assert trial.tensor_names(collection="weights") == expected
+    assert trial.tensor_names(regex="^hid/weights/.*kernel", mode=TRAIN) == expected[:1]
+
+
 @pytest.mark.parametrize("pattern", ["^hid$", "^hid/"])
 def test_layers_and_gradients_when_given_patterns_then_only_those_are_saved(build, fit, make_hook, open_trial, pattern):
     """Patterns of these two choose among what they hold, as in the original; variables do not join them."""
