@@ -38,6 +38,7 @@ _LARGER_OR_SMALLER: Final = frozenset({"Maximum", "Minimum"})
 _PICKING: Final = frozenset({"Gather"})
 """Operations that pick one number for each sample, as the logarithm of a probability is."""
 _MULTIPLYING: Final = "Mul"
+_FACTORS: Final = ("_saved_self", "_saved_other")
 _SUBTRACTING: Final = frozenset({"Sub", "Rsub"})
 _COMPARING: Final = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss"})
 """Losses that spread an answer to the shape of the targets."""
@@ -50,15 +51,37 @@ def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
 
     Args:
         loss: The loss.
-        answers: Shape of the answers that it is computed of, of which only one for each sample can be spread.
+        answers: Shape of the answers that it is computed of, of which only one for each sample can be spread by a
+            difference.
     """
-    count = math.prod(answers)
-    if count < 2 or answers[0] != count:
-        return ()
-    square = (count, count)
-    averaging = (node for node in _walk(loss.grad_fn, _OF_NUMBERS) if node.name() in _AVERAGING)
-    found = (node for node in averaging if tuple(getattr(node, "_saved_self_sym_sizes", ())) == square)
-    return square if any(_compares_with_data(node) for node in found) else ()
+    for node in _walk(loss.grad_fn, _OF_NUMBERS):
+        sizes = tuple(getattr(node, "_saved_self_sym_sizes", ())) if node.name() in _AVERAGING else ()
+        if len(sizes) != 2 or sizes[0] != sizes[1] or sizes[0] < 2:
+            continue
+        is_of_answers = answers[:1] == sizes[:1] and math.prod(answers) == sizes[0]
+        if (is_of_answers and _compares_with_data(node)) or _multiplies_out(node, sizes[0]):
+            return sizes
+    return ()
+
+
+def _multiplies_out(averaging: Any, count: int) -> bool:
+    """Return whether an operation averages a product of each of N numbers with each of N data, or what is made of it.
+
+    Unlike differences, products keep their data, so that the numbers may be any of a loss, such as distances.
+    """
+    waiting, seen = [averaging], {averaging}
+    for node in waiting:  # grows meanwhile
+        before = {other for other, _ in node.next_functions if other is not None}
+        if kind_of(node) == _MULTIPLYING and len(before) == 1 and math.prod(shape_of(next(iter(before)))) == count:
+            data = [tensor for name in _FACTORS if (tensor := saved_tensor(node, name)) is not None]
+            if len(data) == 1 and data[0].numel() == count and not data[0].requires_grad:
+                return True
+        inner = {
+            other for other in before - seen if kind_of(other) in _ELEMENTWISE and shape_of(other) == (count, count)
+        }
+        seen |= inner
+        waiting += inner if len(waiting) < _MOST_OPERATIONS else ()
+    return False
 
 
 def pooled_shape(loss: Tensor) -> tuple[int, ...]:
@@ -146,7 +169,7 @@ def _compares_with_data(averaging: Any) -> bool:
 
 def _are_of_one_shape(node: Any) -> bool:
     """Return whether neither operand of an operation is spread; False if it does not keep them."""
-    operands = [saved_tensor(node, name) for name in ("_saved_self", "_saved_other")]
+    operands = [saved_tensor(node, name) for name in _FACTORS]
     return len({tensor.shape for tensor in operands if tensor is not None}) == 1 and None not in operands
 
 

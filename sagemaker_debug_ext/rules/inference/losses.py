@@ -324,8 +324,10 @@ def _observed_losses(view: StepView, *, keeps_shares: bool) -> tuple[LossObserva
 
 
 def _iter_losses(view: StepView, *, keeps_shares: bool) -> Iterator[LossObservation]:
-    scheme = naming_scheme_of(view.trial)
+    scheme, program = naming_scheme_of(view.trial), view.program
     for names in scheme.answers(view.tensor_names):
+        if scheme.loss_of(names.answers) == program.model and program.model not in program.fed_models:
+            continue  # a model that returns its loss, and gets data and targets
         value = math.nan if names.loss == names.answers else loss_at(view, names.loss)
         scores, targets = view.value(names.answers), view.value(names.targets)
         if value is None or scores is None or targets is None:

@@ -194,6 +194,15 @@ def test_spread_when_the_answer_is_a_distribution_then_has_the_shape(targets, is
     assert spread_shape(-gain.mean(), (5,)) == ((5, 5) if is_spread else ())
 
 
+@pytest.mark.parametrize("keeps_axis", [True, False])
+def test_spread_when_distances_of_pairs_are_multiplied_by_a_column_of_labels_then_has_the_shape(keeps_axis):
+    """A contrastive loss adds two products with the labels."""
+    one, other = torch.nn.Linear(3, 2)(torch.rand(2, 5, 3))
+    distances, labels = torch.nn.functional.pairwise_distance(one, other, keepdim=keeps_axis), TARGETS[:, None] % 2
+    loss = torch.mean((1 - labels) * distances.pow(2) + labels * torch.clamp(1 - distances, min=0).pow(2))
+    assert spread_shape(loss, (5, 2)) == (() if keeps_axis else (5, 5))
+
+
 def test_spread_when_there_are_several_answers_for_each_sample_then_is_none():
     """Matrices of as many rows as columns are usual there."""
     answers = torch.nn.Linear(3, 5)(torch.ones(5, 3))

@@ -46,6 +46,15 @@ def test_a_class_that_the_loss_ignores_does_not_count(make_trial, monkeypatch, a
     assert class_labels(view, "CrossEntropyLoss_input_1").tolist() == classes
 
 
+@pytest.mark.parametrize(("fed", "is_loss"), [((), False), (("Process",), True)])
+def test_what_a_model_gets_that_returns_its_loss_is_no_prediction(make_trial, monkeypatch, fed, is_loss):
+    """A Gaussian process compares inputs and targets by a kernel; one that another model feeds may be a loss."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="PyTorch", model="Process", fed_models=fed))
+    inputs = {"Process_input_0": np.linspace(0, 1, 8), "Process_input_1": np.ones(8)}
+    trial = make_trial({(TRAIN, 0): {"Process_output_0": np.array(1.5), **inputs}})
+    assert bool(observed_losses(StepView(trial, 0))) == is_loss
+
+
 def test_targets_with_the_shape_of_scores_are_not_classes():
     """Targets of the shape of the scores, and one column of scores, have no classes."""
     assert LossObservation("loss", 1.0, np.ones((4, 2)), np.ones((4, 2))).num_classes is None
