@@ -125,6 +125,12 @@ def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
     return distance(slice(1)) <= 2 * limit and distance(slice(None)) <= limit
 
 
+def inputs_of_matrices(view: StepView) -> list[str]:
+    """Return the names of the saved inputs of layers with a weight matrix."""
+    layers = view.selected(LAYER_INPUTS)
+    return [layer for layer in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))]
+
+
 def reaches_layer_unchanged(view: StepView, name: str) -> bool:
     """Return whether an input of the model reaches a layer with a weight matrix unchanged, as far as was saved.
 
@@ -134,7 +140,7 @@ def reaches_layer_unchanged(view: StepView, name: str) -> bool:
     if given is None:
         return True
     layers = [layer for layer in view.selected(LAYER_INPUTS) if layer != name]
-    of_matrices = [layer for layer in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))]
+    of_matrices = [layer for layer in inputs_of_matrices(view) if layer != name]
     if not of_matrices:
         return given.dtype.kind in "fV"  # models usually scale pictures of bytes themselves
     if any(_holds(view.value(layer), given) for layer in of_matrices):
@@ -158,11 +164,7 @@ def is_normalised_next(view: StepView, name: str) -> bool:
     norms = [layer.name for layer in view.program.layers if "BatchNorm" in layer.type]
     if given is None or not norms or (given.ndim == 2 and _scales_differ(given)):
         return False
-    of_matrices = [
-        layer
-        for layer in view.selected(LAYER_INPUTS)
-        if layer != name and any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))
-    ]
+    of_matrices = [layer for layer in inputs_of_matrices(view) if layer != name]
     firsts = [layer for layer in of_matrices if _holds(view.value(layer), given)]
     normalised = [value for norm in norms for end in FIRST_INPUTS if (value := view.value(norm + end)) is not None]
 

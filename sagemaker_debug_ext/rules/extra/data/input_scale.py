@@ -11,7 +11,11 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.extra.data._frozen_norms import NARROW, WIDE, FrozenNorms, follow_trained_layers
-from sagemaker_debug_ext.rules.inference.activations import is_normalised_next, reaches_layer_unchanged
+from sagemaker_debug_ext.rules.inference.activations import (
+    inputs_of_matrices,
+    is_normalised_next,
+    reaches_layer_unchanged,
+)
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
 from sagemaker_debug_ext.rules.inference.training import LOSSES, DeferredMeasurements, StreakCounter, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
@@ -27,6 +31,7 @@ PATIENT: Final = 25
 """Number of consecutive saved steps for which targets must be too large; some are learnt in fewer."""
 SCALED_BY_MODEL: Final = Selection(patterns=[r"(^|/)rescaling[^/]*/outputs$"])
 """Inputs as a Keras model has scaled them."""
+FURTHER: Final = Selection(roles=(Role.FURTHER_INPUT,))
 FEWEST_SAMPLES: Final = 10
 """Number of samples from which on a batch shows where its features lie."""
 FAR: Final = 5
@@ -151,6 +156,12 @@ def comes_near(view: StepView, targets: str, limit: float) -> bool:
     return False
 
 
+def a_layer_gets(view: StepView, limit: float) -> bool:
+    """Return whether what a layer with a weight matrix gets has a root mean square above a limit."""
+    scales = (view.statistic(name, largest_scale) for name in inputs_of_matrices(view))
+    return any(scale is not None and scale > limit for scale in scales)
+
+
 def is_spoilt(view: StepView) -> bool:
     """Return whether a loss is not finite, so that it says nothing of predictions."""
     return not all(map(math.isfinite, loss_values(view, LOSSES).values()))
@@ -167,9 +178,10 @@ class InputScale(TensorRule):
     five standard deviations from 0 at a root mean square above a quarter of `max_scale`, or half of the channels of
     pictures more than fifty at any: such features are alike for all samples until they are centred. Inputs are skipped
     if layers were saved and none with a weight matrix takes them unchanged: the model then scales them itself, for
-    example by a normalisation. Large inputs, and those far from 0, are skipped as well if a batch normalisation follows
-    each layer that gets them, and features have similar scales. The outputs of a Rescaling layer of Keras are checked
-    as well, because images that are scaled already may be scaled once more.
+    example by a normalisation. Further inputs of a PyTorch model may be times or masks, and only fire if they are too
+    large and some layer gets numbers above `max_scale`. Large inputs, and those far from 0, are skipped as well if a
+    batch normalisation follows each layer that gets them, and features have similar scales. The outputs of a Rescaling
+    layer of Keras are checked as well, because images that are scaled already may be scaled once more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -215,7 +227,7 @@ class InputScale(TensorRule):
         inputs = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._norms = Selection(roles=() if self.parameters["tensor_regex"] else (Role.NORM_OUTPUT,))
         if not self.parameters["tensor_regex"]:
-            inputs = inputs.united_with(SCALED_BY_MODEL)
+            inputs = inputs.united_with(SCALED_BY_MODEL).united_with(FURTHER)
         self._of_embeddings = embedding_inputs(self.base_trial.program or NO_PROGRAM)
         of_layers = self._of_embeddings.united_with(self._norms)
         self.selection = inputs.united_with(self._targets).united_with(of_layers)
@@ -237,19 +249,21 @@ class InputScale(TensorRule):
         if scale is None:
             return None
         high: float = self.parameters["max_scale"]
-        low: float = 0.0 if is_target else self.parameters["min_scale"]
+        is_further = not is_target and name in view.selected(FURTHER)
+        low: float = 0.0 if is_target or is_further else self.parameters["min_scale"]
         largest = view.statistic(name, largest_magnitude) if scale < low else None
         is_small = largest is not None and largest < low
         norm = view.statistic(name, median_norm) if scale < FAINT * low and not is_small else None
         faint = norm if norm is not None and norm < FAINT * low else None
-        offset = None if is_target or scale > high else self._offset(view, name, scale)
+        offset = None if is_target or is_further or scale > high else self._offset(view, name, scale)
         is_off = offset is not None and offset > (FAR if scale > LARGE * high else VERY_FAR)
         is_beyond = scale > high or is_small or faint is not None or is_off
         if is_beyond and is_target:
             is_beyond = are_numbers(view, name) and not (comes_near(view, name, high) or view.once(is_spoilt))
         elif is_beyond:
             cancels_out = not is_small and faint is None and is_normalised_next(view, name)
-            is_beyond = reaches_layer_unchanged(view, name) and not cancels_out
+            reaches_layer = a_layer_gets(view, high) if is_further else reaches_layer_unchanged(view, name)
+            is_beyond = reaches_layer and not cancels_out
         length = self._streaks.observe(name, is_beyond)
         value, limit, kind = (largest, low, "largest magnitude") if is_small else (scale, high, "root mean square")
         if faint is not None:

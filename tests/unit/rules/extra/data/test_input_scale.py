@@ -255,6 +255,18 @@ def test_issue_when_inputs_are_beyond_a_limit_then_has_that_limit(run_rule, scal
     assert (issue.value, issue.threshold) == (pytest.approx(scale), threshold)
 
 
+@pytest.mark.parametrize(
+    ("further", "product", "fires"),
+    [(400.0, 200.0, True), (1.0, 200.0, False), (400.0, 1.0, False), (1e-4, 1.0, False)],
+)
+def test_further_inputs_must_not_reach_a_layer_with_large_numbers(run_rule, further, product, fires):
+    """Numbers beside categories are multiplied by vectors; times and targets are large, too, but reach no layer."""
+    numbers = RNG.normal(size=(9, 4))
+    tensors = {"Net_input_0": np.ones((9, 2), int), "Net_input_1": further * numbers, "0_input_0": product * numbers}
+    steps = {(TRAIN, step): {**tensors, "Net_0.weight": np.ones((3, 4))} for step in range(3)}
+    assert bool(run_rule("InputScale", steps)) == fires
+
+
 @pytest.mark.parametrize(("fed", "fires"), [((), True), (("Decoder",), False), (("Encoder",), True)])
 def test_inputs_that_another_model_makes_are_no_data(run_rule, monkeypatch, fed, fires):
     """The program record names models that are fed by others."""
