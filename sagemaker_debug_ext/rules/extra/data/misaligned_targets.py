@@ -106,8 +106,8 @@ def fit_in_each_way(inputs: Pictures, targets: Pictures) -> npt.NDArray[np.float
 def _normalised(pictures: Pictures) -> Pictures:
     """Return pictures of which each channel has mean 0 and norm 1, or is 0."""
     apart = pictures - pictures.mean(axis=(-1, -2), keepdims=True)
-    norms = np.linalg.norm(apart, axis=(-1, -2), keepdims=True)
-    found: Pictures = np.divide(apart, norms, out=np.zeros_like(apart), where=norms > 0)
+    norms = np.linalg.norm(apart.astype(np.float64), axis=(-1, -2), keepdims=True)  # squares of tiny numbers are 0
+    found: Pictures = np.divide(apart, norms, out=np.zeros(apart.shape), where=norms > 0).astype(np.float32)
     return found
 
 
