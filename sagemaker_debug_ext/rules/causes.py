@@ -55,6 +55,7 @@ from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import (
     BOTH_ZERO,
     CUT_OFF,
     HAS_GRADIENT,
+    MADE_ANEW,
     NO_BACKWARD,
     NO_GRADIENT,
     NOT_COMPILED,
@@ -140,6 +141,7 @@ class Sign:
 SIGNS: Final[tuple[Sign, ...]] = (
     # 1. faults of the program
     Sign("FrozenParameters", "parameters not trained", text=NO_BACKWARD),
+    Sign("FrozenParameters", "parameters not trained", text=MADE_ANEW),
     Sign("GradientsNotReset", "learning rate too high", text=RUNS_ON_FOR_EVER),
     Sign("GradientsNotReset", "gradients not reset", text="Gradients are not reset"),
     Sign("ReplicaDivergence", "replicas"),

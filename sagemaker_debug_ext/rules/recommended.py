@@ -70,7 +70,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "InputScale": {"max_scale": 40, "unless_learnt": 95},
     "LabelMix": {"min_mixing": 0.4, "max_ratio": 20},
     "LeakingFeature": {"copies": False},
-    "LearningRateSchedule": {"unless_learnt": 85},
+    "LearningRateSchedule": {"unless_learnt": LEARNT},
     "LearningRateTooHigh": {"threshold": 0.35, "patience_running": 200, "unless_learnt": LEARNT},
     "LearningRateTooLow": {"threshold": 5e-6, "patience_running": 400, "unless_learnt": LEARNT},
     "LossDirection": {"factor": 2},

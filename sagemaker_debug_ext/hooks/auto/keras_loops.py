@@ -85,19 +85,30 @@ class _LastCall:
             value = value.op.inputs[0]
         return self.number_of(value)
 
-    def pools_into(self, number: Any, targets: Any) -> bool:
-        """Return whether a tensor of a graph is a sum of outputs over all samples, and others are not of these."""
-        is_sum = _operation(number) == "Sum" and _lengths(number) == () != _lengths(targets)
-        return is_sum and _lengths(targets)[0] != 1 and self._makes(number) and not self._makes(targets)
+    def picks_for_all(self, number: Any, targets: Any) -> bool:
+        """Return whether a tensor of a graph sums a product of an output with data over samples and columns.
 
-    def _makes(self, value: Any) -> bool:
-        """Return whether outputs are among the nearest tensors of a graph that another is computed of."""
-        waiting = [value]
+        Such a product is meant to pick one answer of each sample, as that of the action taken, and the targets, with
+        which it is compared, are one for each sample.
+        """
+        if _operation(number) != "Sum" or _lengths(number) != () or self._may_make(targets):
+            return False
+        product = number.op.inputs[0]
+        factors = product.op.inputs if _operation(product) == "Mul" else ()
+        lengths = _lengths(product)
+        is_table = len(lengths) == 2 and all((length or 0) > 1 for length in lengths)
+        are_of_samples = _lengths(targets) == lengths[:1]
+        return is_table and are_of_samples and sum(self.number_of(factor) is not None for factor in factors) == 1
+
+    def _may_make(self, value: Any) -> bool:
+        """Return whether an output may be among the tensors of a graph that another is computed of."""
+        waiting, seen = [value], {id(value)}
         for tensor in waiting:  # grows meanwhile
-            if self.number_of(tensor) is not None:
+            if self.number_of(tensor) is not None or len(waiting) > MOST_TENSORS:
                 return True
-            if len(waiting) < MOST_TENSORS and hasattr(tensor, "op"):
-                waiting.extend(tensor.op.inputs)
+            before = [other for other in getattr(getattr(tensor, "op", None), "inputs", ()) if id(other) not in seen]
+            seen.update(map(id, before))
+            waiting += before
         return False
 
 
@@ -208,7 +219,7 @@ class LoopWatcher:
 
     def _note_difference(self, last: _LastCall, left: Any, right: Any, difference: Any) -> None:
         """Note the targets with which the last answers are compared, and whether one of the two spreads the other."""
-        if not self._is_eager() and (last.pools_into(left, right) or last.pools_into(right, left)):
+        if not self._is_eager() and (last.picks_for_all(left, right) or last.picks_for_all(right, left)):
             hook, model = self._find_any(), last.model()
             if hook is not None and model is not None:
                 hook.note_own_loss(model, LossRecord(name="loss", type="", pooled_shape=_known_shape(difference)))

@@ -30,11 +30,13 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.auto.bare_loops import BareLoop
 from sagemaker_debug_ext.hooks.auto.gradient_resets import GradientResets
+from sagemaker_debug_ext.hooks.auto.made_anew import MadeAnew
 from sagemaker_debug_ext.hooks.auto.observed_modes import ObservedModes
 from sagemaker_debug_ext.hooks.auto.pytorch_functions import wrap_dropout, wrap_losses
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
+from sagemaker_debug_ext.hooks.program.autograd import weights_of
 from sagemaker_debug_ext.hooks.program.pytorch import LoadedData, loaded_data
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
@@ -69,7 +71,9 @@ class AutoHook(Hook):
         self._has_bare_loss = False
         self._last_shape: tuple[int, ...] = ()
         self._num_looks = 0
+        self._have_run: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         super().__init__(*args, detect_losses=True, **kwargs)
+        self._made_anew = MadeAnew(self._program.trains)
         self.mode_follows_model = True
 
     @property
@@ -137,6 +141,7 @@ class AutoHook(Hook):
 
     @fail_safe
     def _on_output(self, module: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
+        self._have_run.add(module)
         if current_backward() == NO_BACKWARD:
             self._modes.mark(module, outputs)
             if self._num_looks < _NUM_LOOKS:
@@ -177,14 +182,21 @@ class AutoHook(Hook):
         super()._on_backward(tensors)
 
     def _look_at_loss(self, tensors: Iterable[Any]) -> None:
-        """Record a loss of the script's own that goes wrong, if it is among the first."""
+        """Record what goes wrong in a loss of the script's own, or before any loss, if it is among the first."""
         if not self._last_shape or self._detector is None:
             return
         self._num_looks += 1
         with never_into_script(functools.partial(_report, "loss")):
-            for loss in self._detector.losses_among(tensors):
-                if self._program.note_own_loss(loss, self._last_shape):
-                    self._describe_program()
+            starts = [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
+            news = [self._program.note_own_loss(loss, self._last_shape) for loss in self._detector.losses_among(starts)]
+            news += [self._program.note_made_anew(self._weights_made_anew(start)) for start in starts[:1]]
+            if any(news):
+                self._describe_program()
+
+    def _weights_made_anew(self, start: torch.Tensor) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes of weights that belong to no model and were others for the loss before."""
+        known = {id(parameter) for root in self._roots for parameter in root.module.parameters()}
+        return self._made_anew.observe(weight for weight in weights_of(start) if id(weight) not in known)
 
     @fail_safe
     def _on_backward_done(self) -> None:
@@ -237,6 +249,8 @@ class AutoHook(Hook):
             return
         is_further_loss = _is_loss(module) and self._has_model()  # may be trainable
         if _is_model(module) and not is_further_loss:
+            if model in self._have_run:  # a layer that this pass has made
+                return
             self._bare_loop = None
             self.register_module(module)
             if compiled_call(module) is None:

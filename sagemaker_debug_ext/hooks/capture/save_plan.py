@@ -123,7 +123,7 @@ def combine(members: Iterable[Collection]) -> SaveDecision | None:
 class SavePlan:
     """When each collection is due, for all modes.
 
-    Reads the collections once: later changes to them need a new plan, and new members `reconsider`.
+    Reads the collections once: later changes to them need a new plan. For a new member, call `reconsider`.
 
     Args:
         collections: All collections, with complete settings (see `resolve_settings`).
@@ -151,7 +151,7 @@ class SavePlan:
 
     def reconsider(self, tensor_name: str) -> None:
         """Forget what was decided about a tensor, because it has come into another collection."""
-        for plan in self._plans.values():
+        for plan in list(self._plans.values()):
             plan.reconsider(tensor_name)
 
     def next_due(self, mode: ModeKeys, mode_step: int) -> int | None:

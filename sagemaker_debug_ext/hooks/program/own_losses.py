@@ -12,7 +12,6 @@ from sagemaker_debug_ext.hooks.program.autograd import (
     ACTIVATIONS,
     OF_WEIGHTS,
     holds_parameter,
-    is_parameter,
     kind_of,
     saved_tensor,
     shape_of,
@@ -38,12 +37,12 @@ _LARGER_OR_SMALLER: Final = frozenset({"Maximum", "Minimum"})
 _PICKING: Final = frozenset({"Gather"})
 """Operations that pick one number for each sample, as the logarithm of a probability is."""
 _MULTIPLYING: Final = "Mul"
-_FACTORS: Final = ("_saved_self", "_saved_other")
 _SUBTRACTING: Final = frozenset({"Sub", "Rsub"})
 _COMPARING: Final = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss"})
 """Losses that spread an answer to the shape of the targets."""
 _SPREADING: Final = "Expand"
-_SUMMING: Final = "Sum"
+_SUMMING: Final = "SumBackward0"
+"""Name of the operation that makes one number of all."""
 
 
 def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
@@ -51,84 +50,52 @@ def spread_shape(loss: Tensor, answers: tuple[int, ...]) -> tuple[int, ...]:
 
     Args:
         loss: The loss.
-        answers: Shape of the answers that it is computed of, of which only one for each sample can be spread by a
-            difference.
+        answers: Shape of the answers that it is computed of, of which only one for each sample can be spread.
     """
-    for node in _walk(loss.grad_fn, _OF_NUMBERS):
-        sizes = tuple(getattr(node, "_saved_self_sym_sizes", ())) if node.name() in _AVERAGING else ()
-        if len(sizes) != 2 or sizes[0] != sizes[1] or sizes[0] < 2:
-            continue
-        is_of_answers = answers[:1] == sizes[:1] and math.prod(answers) == sizes[0]
-        if (is_of_answers and _compares_with_data(node)) or _multiplies_out(node, sizes[0]):
-            return sizes
-    return ()
-
-
-def _multiplies_out(averaging: Any, count: int) -> bool:
-    """Return whether an operation averages a product of each of N numbers with each of N data, or what is made of it.
-
-    Unlike differences, products keep their data, so that the numbers may be any of a loss, such as distances.
-    """
-    waiting, seen = [averaging], {averaging}
-    for node in waiting:  # grows meanwhile
-        before = {other for other, _ in node.next_functions if other is not None}
-        if kind_of(node) == _MULTIPLYING and len(before) == 1 and math.prod(shape_of(next(iter(before)))) == count:
-            data = [tensor for name in _FACTORS if (tensor := saved_tensor(node, name)) is not None]
-            if len(data) == 1 and data[0].numel() == count and not data[0].requires_grad:
-                return True
-        inner = {
-            other for other in before - seen if kind_of(other) in _ELEMENTWISE and shape_of(other) == (count, count)
-        }
-        seen |= inner
-        waiting += inner if len(waiting) < _MOST_OPERATIONS else ()
-    return False
+    count = math.prod(answers)
+    if count < 2 or answers[0] != count:
+        return ()
+    square = (count, count)
+    averaging = (node for node in _walk(loss.grad_fn, _OF_NUMBERS) if node.name() in _AVERAGING)
+    found = (node for node in averaging if tuple(getattr(node, "_saved_self_sym_sizes", ())) == square)
+    return square if any(_compares_with_data(node) for node in found) else ()
 
 
 def pooled_shape(loss: Tensor) -> tuple[int, ...]:
-    """Return the shape of data of each sample that a loss puts to one number of all samples; empty if there is none.
+    """Return the shape of targets that are compared with a sum over all samples and columns; empty if there are none.
 
-    The number is a sum of answers over the samples, from which targets are subtracted, or a sum or mean of losses that
-    is multiplied by weights or rewards. Differences from a mean may be meant, as in the relativistic losses of a
-    discriminator.
+    Only sums of a product of answers with data count, which are meant to pick one answer of each sample, as that of the
+    action taken. Other sums over samples may well be meant, as in a projection or a weighted mean.
     """
     for node in _after_weights(loss.grad_fn):
-        shape, number = _joined_with_data(node)
-        if number is None or not shape or shape[0] < 2:
-            continue
-        pooling = _pooling(number, shape[0])
-        if _SUMMING in pooling or (pooling and kind_of(node) == _MULTIPLYING):
+        shape, number = _compared_with_data(node)
+        if number is not None and shape and shape[0] > 1 and _picks(number, shape[0]):
             return shape
     return ()
 
 
-def _joined_with_data(node: Any) -> tuple[tuple[int, ...], Any]:
-    """Return the shape that an operation joins data and one number to, with the number; None for it in other cases."""
+def _compared_with_data(node: Any) -> tuple[tuple[int, ...], Any]:
+    """Return the shape of a difference from data, or of what a loss spreads, and the other operand; None for others."""
     if kind_of(node) in _COMPARING:
-        node = node.next_functions[0][0]  # of the other operand, the targets, the graph knows nothing
-        joins = kind_of(node) == _SPREADING
+        has_targets = node.next_functions[1:2] == ((None, 0),)
+        node = node.next_functions[0][0]
+        is_compared = has_targets and kind_of(node) == _SPREADING
     else:
-        joins = kind_of(node) == _MULTIPLYING or kind_of(node) in _SUBTRACTING
-    operands = [other for other, _ in node.next_functions if other is not None] if joins else []
-    return shape_of(node), operands[0] if len(operands) == 1 and _is_number(operands[0]) else None
+        is_compared = kind_of(node) in _SUBTRACTING
+    operands = [other for other, _ in node.next_functions if other is not None] if is_compared else []
+    return shape_of(node), operands[0] if len(operands) == 1 else None
 
 
-def _is_number(node: Any) -> bool:
-    return not is_parameter(node) and not holds_parameter(node) and math.prod(shape_of(node)) == 1
-
-
-def _pooling(number: Any, num_samples: int) -> set[str]:
-    """Return the kinds of the operations that make a number of tensors whose first axis has some length."""
-    found, waiting = set(), [number]
-    for node in waiting:  # grows meanwhile
-        for other, _ in node.next_functions if len(waiting) < _MOST_OPERATIONS else ():
-            if other is None or is_parameter(other):
-                continue
-            shape = shape_of(other)
-            if math.prod(shape) == 1:
-                waiting.append(other)
-            elif shape[0] == num_samples and not holds_parameter(other):
-                found.add(kind_of(node))
-    return found
+def _picks(number: Any, num_samples: int) -> bool:
+    """Return whether a number is the sum of a table, of several columns, that is a product of answers with data."""
+    if number.name() != _SUMMING:
+        return False
+    table = number.next_functions[0][0]
+    shape = shape_of(table)
+    if len(shape) != 2 or shape[0] != num_samples or shape[1] < 2 or kind_of(table) != _MULTIPLYING:
+        return False
+    operands = [other for other, _ in table.next_functions if other is not None]
+    return len(operands) == 1 and not holds_parameter(operands[0]) and shape_of(operands[0]) == shape
 
 
 def _after_weights(start: Any) -> Iterator[Any]:
@@ -169,7 +136,7 @@ def _compares_with_data(averaging: Any) -> bool:
 
 def _are_of_one_shape(node: Any) -> bool:
     """Return whether neither operand of an operation is spread; False if it does not keep them."""
-    operands = [saved_tensor(node, name) for name in _FACTORS]
+    operands = [saved_tensor(node, name) for name in ("_saved_self", "_saved_other")]
     return len({tensor.shape for tensor in operands if tensor is not None}) == 1 and None not in operands
 
 

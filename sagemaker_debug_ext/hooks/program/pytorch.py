@@ -60,6 +60,7 @@ class TorchProgram:
         self._models: dict[int, str] = {}
         self._is_fed: dict[int, bool] = {}
         self._data = LoadedData()
+        self._made_anew: tuple[tuple[int, ...], ...] = ()
 
     def knows_loss(self, name: str) -> bool:
         """Return whether the inputs of a loss have been seen."""
@@ -149,6 +150,17 @@ class TorchProgram:
         self._optimizers.append(record)
         return True
 
+    def trains(self, parameter: nn.Parameter) -> bool:
+        """Return whether an optimizer that is known has a parameter."""
+        groups = (group for optimizer in self._held for group in optimizer.param_groups)
+        return any(other is parameter for group in groups for other in group["params"])
+
+    def note_made_anew(self, shapes: tuple[tuple[int, ...], ...]) -> bool:
+        """Note the shapes of the weights of layers that each forward pass makes anew."""
+        has_news = bool(shapes) and not self._made_anew
+        self._made_anew = self._made_anew or shapes
+        return has_news
+
     def _knows(self, value: Any) -> bool:
         """Return whether an object was seen before; one that has the id of a dead one was not."""
         if self._noted.get(id(value)) is value:
@@ -201,6 +213,7 @@ class TorchProgram:
             optimizers=tuple(self._optimizers),
             input_dtypes=self._input_dtypes,
             fed_models=tuple(name for model, name in self._models.items() if self._is_fed.get(model)),
+            made_anew=self._made_anew,
             **self._data._asdict(),
             unknown=tuple(
                 f"losses.{name}.tail: the operations before the loss, because no call of it with gradients was seen"

@@ -58,7 +58,7 @@ DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 befor
 BROADCAST: Final = "broadcast"
 """Text of pairings of answers with targets of other samples or places."""
 
-POOLED: Final = "summed or averaged over all samples"
+POOLED: Final = "summed over all samples"
 """Text of a loss that no longer tells its samples apart where it compares or weights them."""
 
 OVER_SAMPLES: Final = "the softmax is over the samples of a batch instead of the classes"
@@ -314,7 +314,7 @@ def problem_of_own_loss(program: ProgramRecord) -> str:
             return f"targets are {BROADCAST}, so the loss averages numbers of shape {_shape_text(loss.spread_shape)}"
         if loss.pooled_shape:
             shape = _shape_text(loss.pooled_shape)
-            return f"answers are {POOLED} before the loss combines them with data of each sample, of shape {shape}"
+            return f"answers are {POOLED} before the loss compares them with targets of each, of shape {shape}"
     return ""
 
 

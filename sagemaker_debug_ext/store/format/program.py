@@ -93,8 +93,8 @@ class LossRecord:
         spread_shape: Shape of what it averages, if its targets have spread the predictions, as those of shape (N,)
             spread predictions of shape (N, 1) to (N, N); empty otherwise, and if unknown. A length is -1 in a graph
             for batches of any size.
-        pooled_shape: Shape of the data of each sample, such as targets or weights, that it puts to one number of all
-            samples; empty if there are none, and if unknown. A length is -1 as in `spread_shape`.
+        pooled_shape: Shape of the targets of all samples that it compares with one sum of picked answers over all of
+            them; empty if there are none, and if unknown.
         softmaxes: The softmaxes between its predictions and the inputs of PyTorch models, the last one first.
         reshapes: The reshapes there that take axes for others, the last one first.
     """
@@ -194,6 +194,7 @@ class ProgramRecord:
             labels share names; empty where it trains a single model.
         not_compiled: Variables of a Keras model that are set to train, but were not when the function that trains the
             model was made, by their paths: only `compile` makes another one.
+        made_anew: Shapes of the weights of layers that each forward pass of a PyTorch model makes anew.
         is_weighted: Whether training weighs samples or their classes, so that its losses are not on the scale of
             validation losses.
         validates_in_training: Whether a custom loop in Keras tells the model to train also where it only computes the
@@ -220,6 +221,7 @@ class ProgramRecord:
     fed_models: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     not_compiled: tuple[str, ...] = ()
+    made_anew: tuple[tuple[int, ...], ...] = ()
     is_weighted: bool = False
     validates_in_training: bool = False
     has_own_step: bool = False
@@ -298,6 +300,7 @@ class ProgramRecord:
                 fed_models=tuple(content.get("fed_models", ())),
                 turns=tuple(content.get("turns", ())),
                 not_compiled=tuple(content.get("not_compiled", ())),
+                made_anew=tuple(map(tuple, content.get("made_anew", ()))),
                 reports=tuple(
                     _known(ReportRecord, report, shares=tuple(report["shares"]))
                     for report in content.get("reports", ())

@@ -194,59 +194,46 @@ def test_spread_when_the_answer_is_a_distribution_then_has_the_shape(targets, is
     assert spread_shape(-gain.mean(), (5,)) == ((5, 5) if is_spread else ())
 
 
-@pytest.mark.parametrize("keeps_axis", [True, False])
-def test_spread_when_distances_of_pairs_are_multiplied_by_a_column_of_labels_then_has_the_shape(keeps_axis):
-    """A contrastive loss adds two products with the labels."""
-    one, other = torch.nn.Linear(3, 2)(torch.rand(2, 5, 3))
-    distances, labels = torch.nn.functional.pairwise_distance(one, other, keepdim=keeps_axis), TARGETS[:, None] % 2
-    loss = torch.mean((1 - labels) * distances.pow(2) + labels * torch.clamp(1 - distances, min=0).pow(2))
-    assert spread_shape(loss, (5, 2)) == (() if keeps_axis else (5, 5))
-
-
 def test_spread_when_there_are_several_answers_for_each_sample_then_is_none():
     """Matrices of as many rows as columns are usual there."""
     answers = torch.nn.Linear(3, 5)(torch.ones(5, 3))
     assert spread_shape(((answers - TARGETS) ** 2).mean(), (5, 5)) == ()
 
 
-SCORES, CLASSES, WEIGHTS = torch.nn.Linear(3, 4)(torch.rand(5, 3)), torch.arange(5) % 4, torch.rand(5)
+SCORES, CLASSES = torch.nn.Linear(3, 4)(torch.rand(5, 3)), torch.arange(5) % 4
 TAKEN = torch.nn.functional.one_hot(CLASSES, 4)
 LOG_PROBABILITIES = torch.distributions.Categorical(logits=SCORES).log_prob(CLASSES)
+SUM = (SCORES * TAKEN).sum()
 
 
 @pytest.mark.parametrize(
     "loss",
     [
-        pytest.param(((TARGETS - (SCORES * TAKEN).sum()) ** 2).mean(), id="values of actions"),
-        pytest.param(torch.nn.functional.mse_loss((SCORES * TAKEN).sum().expand(5), TARGETS), id="spread by a loss"),
-        pytest.param(-(LOG_PROBABILITIES.sum() * TARGETS).mean(), id="rewards"),
-        pytest.param((torch.nn.functional.cross_entropy(SCORES, CLASSES) * WEIGHTS).mean(), id="weights"),
+        pytest.param(((TARGETS - SUM) ** 2).mean(), id="targets less the sum"),
+        pytest.param((SUM - TARGETS).abs().sum(), id="the sum less targets"),
+        pytest.param(torch.nn.functional.mse_loss(SUM.expand(5), TARGETS), id="spread by a loss"),
     ],
 )
-def test_pooled_when_all_samples_are_joined_before_data_of_each_then_has_their_shape(loss):
-    """Nothing tells the samples apart any more when their targets, rewards or weights come."""
+def test_pooled_when_answers_are_picked_for_all_samples_together_then_has_the_shape(loss):
+    """A sum over the actions of each sample was meant."""
     assert pooled_shape(loss) == (5,)
 
 
 @pytest.mark.parametrize(
     "loss",
     [
-        pytest.param(((TARGETS - (SCORES * TAKEN).sum(1)) ** 2).mean(), id="values of actions"),
-        pytest.param(-(LOG_PROBABILITIES * TARGETS).sum(), id="rewards"),
-        pytest.param(
-            (torch.nn.functional.cross_entropy(SCORES, CLASSES, reduction="none") * WEIGHTS).mean(),
-            id="weights",
-        ),
+        pytest.param(((TARGETS - (SCORES * TAKEN).sum(1)) ** 2).mean(), id="a sum for each sample"),
+        pytest.param(torch.nn.functional.mse_loss(SUM.expand(5), ANSWERS.squeeze(1)), id="other answers"),
+        pytest.param(-(LOG_PROBABILITIES.sum() * TARGETS).sum(), id="rewards of an episode"),
+        pytest.param((TARGETS - (ANSWERS.squeeze(1) * TARGETS).sum() * TARGETS).square().mean(), id="projection"),
+        pytest.param((TARGETS - (ANSWERS.squeeze(1) * TARGETS).sum()).square().mean(), id="distance from a mean"),
         pytest.param((TARGETS[:, None] - ANSWERS.mean()).sigmoid().log().mean(), id="relativistic"),
-        pytest.param(((ANSWERS - ANSWERS.mean()) ** 2).mean(), id="variance"),
-        pytest.param((ANSWERS.sum() - TARGETS.sum()) ** 2, id="sums"),
-        pytest.param((torch.nn.Parameter(torch.ones(())) * TARGETS).mean(), id="parameter"),
-        pytest.param(((torch.rand(5, 5, requires_grad=True).sum() * TARGETS) ** 2).mean(), id="weights of 5"),
-        pytest.param((SCORES.mean() * torch.tensor([1.0, 2.0])).sum(), id="of two tasks"),
+        pytest.param((TARGETS - (torch.ones(5, 4, requires_grad=True) * TAKEN).sum()).sum(), id="weights of 5 units"),
+        pytest.param((TARGETS.sum() - SUM) ** 2, id="sums"),
     ],
 )
-def test_pooled_when_samples_stay_apart_or_no_data_of_each_come_then_is_none(loss):
-    """Nor is it where means are compared with each other, or a number is no result of the samples."""
+def test_pooled_when_a_sum_over_samples_may_be_meant_then_is_none(loss):
+    """Coefficients and means are such sums."""
     assert pooled_shape(loss) == ()
 
 

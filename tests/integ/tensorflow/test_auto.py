@@ -476,8 +476,9 @@ class Model(tf.keras.Sequential):
                 answers = tf.reshape(answers, [-1])
             if "squeezed" in sys.argv:
                 answers = tf.squeeze(answers, axis=1)
-            if "summed" in sys.argv:
-                loss = tf.reduce_mean((y - tf.reduce_sum(answers, axis=None if "column" in sys.argv else 1)) ** 2)
+            if "picked" in sys.argv:
+                picked = tf.reduce_sum(answers * x[:, :2], axis=None if "all" in sys.argv else 1)
+                loss = tf.reduce_mean((y - picked) ** 2)
             elif not {"pairs", "bins", "kernel"} & set(sys.argv):
                 loss = tf.reduce_mean((y - answers) ** 2)
             if "pairs" in sys.argv:
@@ -492,7 +493,7 @@ class Model(tf.keras.Sequential):
         return {"loss": loss}
 
 tf.keras.utils.set_random_seed(3)
-model = Model([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+model = Model([tf.keras.Input((4,)), tf.keras.layers.Dense(2 if "picked" in sys.argv else 1)])
 model.compile("sgd", jit_compile=False, run_eagerly="eager" in sys.argv)
 x = tf.random.normal((24, 4))
 y = x[:, :1] if "column" in sys.argv else x[:, 0]
@@ -551,20 +552,18 @@ def test_run_when_targets_spread_answers_then_is_named(arguments, fires, script,
 
 @pytest.mark.parametrize(
     ("arguments", "fires"),
-    [(("fit", "summed", "column"), True), (("loop", "summed", "column"), True), (("fit", "summed"), False)],
-    ids=["own step", "loop", "sum for each sample"],
+    [(("loop", "picked", "all"), True), (("loop", "picked"), False), (("loop", "picked", "all", "unknown"), False)],
+    ids=["of all samples", "of each sample", "batch of unknown size"],
 )
-def test_run_when_answers_are_summed_before_they_are_compared_then_is_named(
-    arguments, fires, script, configured, forks
-):
-    """The samples are no longer told apart when the targets come."""
+def test_run_when_answers_of_all_samples_are_summed_then_is_named(arguments, fires, script, configured, forks):
+    """A sum over the answers of each sample was meant."""
     script.write_text(SPREAD)
     captured = forks.run_captured(script, *arguments)
     assert captured.returncode == 0, captured.stderr
     trial = create_trial(str(configured))
     chosen = {"LossInputMismatch": recommended_rules(trial)["LossInputMismatch"]}
     messages = [issue.message for issue in evaluate(chosen, trial).run()]
-    assert any("summed or averaged over all samples" in message for message in messages) == fires
+    assert any("summed over all samples" in message for message in messages) == fires
 
 
 LOOP = """

@@ -319,8 +319,8 @@ class LossInputMismatch(TensorRule):
     It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast, and
     if the outputs of the model add up to 1 over the samples of a batch instead of the classes. With
     ``sagemaker-debug run``, it also finds targets of shape (N,) that spread outputs of shape (N, 1) in a loss of the
-    script's own, of PyTorch or under a gradient tape, and answers that are summed over all samples before their targets
-    are subtracted, or in PyTorch losses that are averaged before weights or rewards of each sample come.
+    script's own, of PyTorch or under a gradient tape, and answers picked by a product, as with the actions
+    taken, whose sum goes over all samples in place of the answers of each.
 
     If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
     the first batch, if these were saved. It fires for softmax or a cross entropy of classes on a single unit, a cross

@@ -41,6 +41,7 @@ NOTHING_BEFORE: Final = "its gradient is 0, as where each sequence is a single s
 NOT_COMPILED: Final = "it was set to train after the model was compiled, which takes effect when it is compiled again"
 CUT_OFF: Final = "an optimizer is to train it, but no gradient ever reaches it, although others have one"
 NO_BACKWARD: Final = "its optimizer has updated it without any gradient, as where no backward pass comes before"
+MADE_ANEW: Final = "is made anew in each forward pass, so no optimizer trains it"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT, CUT_OFF})
 """Message part about layers that may be frozen on purpose."""
 BOTH_ZERO: Final = "it is all 0, and so is another weight, as where one multiplies what the other gives"
@@ -165,6 +166,9 @@ class FrozenParameters(TensorRule):
     - A layer of Keras was set to train after the model was compiled, which was not compiled again: Keras goes on with
       the step that it has made for those that were set to train then.
 
+    It also fires, once, if the forward pass of a PyTorch model makes a layer with a weight matrix anew each time, which
+    ``sagemaker-debug run`` records: nothing of what it learns stays.
+
     A parameter that has changed before does not fire if it has a gradient, or if no gradient reaches it, because its
     learning rate may have become too small, or it may have been frozen on purpose.
 
@@ -216,6 +220,7 @@ class FrozenParameters(TensorRule):
         self._pending = DeferredMeasurements()
         self._program: ProgramRecord | None = None
         self._trained: frozenset[str] = frozenset()
+        self._has_told_of_new = False
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
@@ -333,7 +338,19 @@ class FrozenParameters(TensorRule):
         return any(_have_product(weight, other) and not other.any() for other in others)
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
-        """Return the issue, unless the unchanged parameters are a tiny part of the model or frozen on purpose."""
+        """Return the issue, unless the unchanged parameters are a tiny part of the model or frozen on purpose.
+
+        Once, there is also one of layers that each forward pass makes anew.
+        """
+        return [*self._issues_of_new_layers(view), *self._issues_of_frozen(view, measurements)]
+
+    def _issues_of_new_layers(self, view: StepView) -> list[Issue]:
+        shapes = () if self._has_told_of_new or self.parameters["tensor_regex"] else view.program.made_anew
+        self._has_told_of_new = self._has_told_of_new or bool(shapes)
+        message = f"A layer with a weight of shape {shapes[0]} {MADE_ANEW}." if shapes else ""
+        return [self.issue(view.step, message, advice=self.advice)] if shapes else []
+
+    def _issues_of_frozen(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         frozen = {name: reading for name, reading in measurements.items() if reading.fires}
         taken_out = {name for name, reading in frozen.items() if reading.text == ZERO_GRADIENT}
         taken_out = {name for name in taken_out if self._is_taken_out(view, name)}

@@ -222,11 +222,11 @@ def test_output_when_targets_have_spread_it_then_fires(run_rule, monkeypatch, sh
 
 
 def test_output_when_samples_are_joined_before_their_targets_come_then_fires(run_rule, monkeypatch):
-    """The program record tells of a loss that the script computes itself; a graph may not know the size of a batch."""
-    program = ProgramRecord(framework="Keras", losses=(LossRecord(name="loss", type="", pooled_shape=(-1,)),))
+    """The program record tells of a loss that the script computes itself."""
+    program = ProgramRecord(framework="Keras", losses=(LossRecord(name="loss", type="", pooled_shape=(6,)),))
     monkeypatch.setattr(Trial, "program", program)
     issues = run_rule("LossInputMismatch", steps_of([{"Net_output_0": np.zeros((6, 3))}] * 3))
-    assert issues[0].message.endswith("before the loss combines them with data of each sample, of shape (N,).")
+    assert issues[0].message.endswith("before the loss compares them with targets of each, of shape (6,).")
     assert [cause.name for cause in likely_causes(issues)] == ["loss or output", "axes"]
 
 
