@@ -34,6 +34,32 @@ for batch in batches:
 assert sum(type(thing) is nn.CrossEntropyLoss for thing in gc.get_objects()) < 20
 """
 
+NEW_LAYERS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.others = nn.Linear(6, 8), {{"last": nn.Linear(8, 3)}}
+    def forward(self, x):
+        return {last}(self.first(x))
+
+model = Net()
+optimizer = torch.optim.Adam([*model.parameters(), *model.others["last"].parameters()], lr=1e-2)
+for batch in batches:
+    optimizer.zero_grad()
+    functional.cross_entropy(model(x[batch]), y[batch]).backward()
+    optimizer.step()
+"""
+
+TASKS = """
+import copy
+for batch in batches:
+    learner = copy.deepcopy(model)
+    functional.cross_entropy(learner(x[batch]), y[batch]).backward()
+    with torch.no_grad():
+        for mine, its in zip(model.parameters(), learner.parameters()):
+            mine -= 0.1 * its.grad
+"""
+
 OWN_LABELS = """
 for batch, other in zip(batches, reversed(batches)):
     with torch.no_grad():
@@ -140,6 +166,9 @@ for number, batch in enumerate(batches):
     ("script", "causes"),
     [
         pytest.param(NEW_LOSSES, [], id="a loss made anew for each step"),
+        pytest.param(NEW_LAYERS.format(last="nn.Linear(8, 3)"), ["parameters not trained"], id="a layer made anew"),
+        pytest.param(NEW_LAYERS.format(last="self.others['last']"), [], id="a layer that is hidden"),
+        pytest.param(TASKS, [], id="a copy for each task"),
         pytest.param(OWN_LABELS, [], id="labels that the model makes for itself"),
         pytest.param(VALUES_OF_NEXT_STATES, [], id="values of next states"),
         pytest.param(RISKS, [], id="risks of pairs"),

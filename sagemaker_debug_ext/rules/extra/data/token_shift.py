@@ -38,6 +38,8 @@ LATER: Final = "places later"
 """Text of targets beyond the next token."""
 SEEN: Final = "that it is to predict"
 """Text of models that read the next token, or number, before they predict it."""
+_FUNCTIONAL: Final = "Functional"
+"""Class of Keras models that are no more than a graph of layers."""
 BIDIRECTIONAL: Final = "Bidirectional"
 """Class of a Keras layer that also reads backwards."""
 
@@ -76,13 +78,16 @@ class TokenShift(FirstStepsRule):
     - the tokens two or three places later, as when the script shifts labels that the model shifts itself;
     - the tokens at the same places, while an `nn.MultiheadAttention` gets a causal mask: the model is to go on with a
       sequence, and learns to repeat it;
+    - the tokens at the same places of a further input of a functional Keras model, such as that of a decoder, which
+      should begin with a start and lag behind;
     - the next tokens, while an `nn.MultiheadAttention` gets no mask, or a recurrent layer also reads backwards, so that
       the model sees what it is to predict. Only PyTorch is checked. If the model reads other tokens, too, as those that
       it translates, only the attention of an `nn.TransformerDecoderLayer` to its own input counts, where that is the
       same for the same token at the same place: dropout of embeddings hides it.
 
-    Targets at the same places or two places later are compared with the first input of the model only, because further
-    ones may be the labels themselves, which some models shift.
+    In PyTorch, targets at the same places or two places later are compared with the first input of the model only,
+    because further ones may be the labels themselves, which some models shift. So may models of Keras with a `call` of
+    their own.
 
     Parameters:
         patience: Number of steps at which it must hold; 3 when not given.
@@ -115,7 +120,8 @@ class TokenShift(FirstStepsRule):
         if not ((sequences and targets) or (series and numbers)):
             return None
         of_tokens = _problems(view, sequences, view.selected(TOKENS), targets)
-        return {**dict(_problems_of_series(view, series, numbers)), **dict(of_tokens)}
+        seen = _problems_of_further(view, tokens, targets)
+        return {**dict(_problems_of_series(view, series, numbers)), **dict(of_tokens), **dict(seen)}
 
 
 def _values(view: StepView, names: Iterable[str]) -> dict[str, Array]:
@@ -178,6 +184,27 @@ def _problems(
             if distance == 1 and (layer := _layer_that_sees(view, source, sequences, length)):
                 what = f"The targets {name!r} are the next tokens in {source!r}"
                 yield name, f"{what}, and the model sees the tokens {SEEN}: {layer}."
+
+
+def _problems_of_further(
+    view: StepView, tokens: Mapping[str, Array], targets: Mapping[str, Array]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name of the targets that a further input of a model holds at the same places, with what is wrong."""
+    if view.program.model != _FUNCTIONAL:
+        return
+    for name, value in targets.items():
+        same = [source for source, given in tokens.items() if _are_same_tokens(given, value)]
+        others = [source for source in tokens if source not in same]
+        if len(same) == 1 and others and same[0] != min(tokens):
+            why = f"the model reads the tokens {SEEN}, without a start in front of them"
+            yield name, f"The targets {name!r} are the tokens in {same[0]!r} at the same places: {why}."
+
+
+def _are_same_tokens(tokens: Array, targets: Array) -> bool:
+    """Return whether targets are the tokens of sequences at their places."""
+    is_sequence = tokens.ndim == 2 and tokens.shape[1] > 1 and targets.size == tokens.size >= FEWEST_TARGETS
+    is_same = is_sequence and np.array_equal(tokens.reshape(-1), targets.reshape(-1))
+    return bool(is_same and len(np.unique(targets)) >= FEWEST_TOKENS)
 
 
 def _problems_of_series(

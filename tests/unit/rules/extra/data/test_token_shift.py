@@ -171,6 +171,28 @@ def test_a_model_of_keras_may_read_backwards_what_it_does_not_predict(
     assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
 
 
+@pytest.mark.parametrize(
+    ("given", "model", "fires"),
+    [
+        (text_of, "Functional", True),
+        (lambda step: np.roll(text_of(step), 1, axis=1), "Functional", False),
+        (text_of, "Writer", False),
+        (None, "Functional", False),
+    ],
+    ids=["the targets", "shifted", "a model with code of its own", "an autoencoder"],
+)
+def test_a_decoder_of_keras_must_not_read_its_targets(run_rule, make_trial, monkeypatch, given, model, fires):
+    """It would repeat them, whatever the text to translate is; an autoencoder gets nothing else."""
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", model=model))
+    found = {}
+    for step in range(3):
+        targets, others = text_of(step)[:, :6], text_of(step + 9)[:, :6]
+        inputs = {"inputs": targets} if given is None else {"inputs": others, "inputs_1": given(step)[:, :6]}
+        found[TRAIN, step] = {**inputs, "labels": targets, "predictions": np.ones((4, 6, 9)), "loss": 2.0}
+    issues = run_rule("TokenShift", make_trial(found, collections=KERAS_COLLECTIONS))
+    assert [cause.name for cause in likely_causes(issues)] == (["leaking feature"] if fires else [])
+
+
 DECODER = (
     LayerRecord(name="encoder.layers.0.self_attn", type="MultiheadAttention", batch_axis=0),
     LayerRecord(name="decoder.layers.0", type="TransformerDecoderLayer", batch_axis=0),
