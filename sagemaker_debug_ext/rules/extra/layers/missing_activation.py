@@ -194,12 +194,12 @@ def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer], given: Map
 
 def _has_no_activation(view: StepView, layer: _Layer) -> bool:
     """Return whether the output of a layer is that of its weight, for frameworks whose layers may have activations."""
-    if not layer.is_convolution:
-        return is_plain(view, layer.weight, layer.given, layer.output)
-    if not naming_scheme_of(view.trial).fuses_activations:
-        return True
     name = layer.output.removesuffix("/outputs")
-    return any(record.name == name and record.activation in (None, "linear") for record in view.program.layers)
+    activation = next((record.activation for record in view.program.layers if record.name == name), "unknown")
+    if not layer.is_convolution:  # the values of a ReLU that cuts nothing do not show it
+        may_be_plain = activation in (None, "linear", "unknown")
+        return may_be_plain and is_plain(view, layer.weight, layer.given, layer.output)
+    return not naming_scheme_of(view.trial).fuses_activations or activation in (None, "linear")
 
 
 def _inputs_of(view: StepView, layers: list[_Layer]) -> dict[str, Array]:

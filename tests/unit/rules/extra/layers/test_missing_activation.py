@@ -190,3 +190,20 @@ def test_convolutions_of_keras_may_have_their_activation_within(run_rule, make_t
     monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=layers))
     trial = make_trial(steps, collections=KERAS_COLLECTIONS)
     assert fired_at(run_rule("MissingActivation", trial)) == [2] * fires
+
+
+@pytest.mark.parametrize(("activation", "fires"), [("linear", True), ("relu", False)])
+def test_an_activation_that_cuts_nothing_is_known_by_the_record(run_rule, make_trial, monkeypatch, activation, fires):
+    """What a ReLU makes of positive numbers is what it gets."""
+    rng, steps = np.random.default_rng(0), {}
+    kernel = rng.random((5, 6), np.float32)
+    for step in range(4):
+        values = rng.random((8, 5), np.float32)
+        steps[TRAIN, step] = {
+            "a/weights/a/kernel:0": kernel, "b/weights/b/kernel:0": np.ones((6, 2)), "a/inputs": values,
+            "a/outputs": values @ kernel, "b/inputs": values @ kernel, "b/outputs": np.ones((8, 2)),
+        }  # fmt: skip
+    layers = tuple(LayerRecord(name=name, type="Dense", activation=activation) for name in "ab")
+    monkeypatch.setattr(Trial, "program", ProgramRecord(framework="Keras", layers=layers))
+    trial = make_trial(steps, collections=KERAS_COLLECTIONS)
+    assert bool(run_rule("MissingActivation", trial)) == fires
