@@ -1,35 +1,54 @@
-"""Layers that each forward pass makes anew, so that no optimizer trains them."""
+"""Layers that each forward pass of a model makes anew, so that no optimizer trains them."""
 
 from __future__ import annotations
 
+import collections
 import weakref
-from collections.abc import Callable, Iterable
+from typing import Any, Final
 
+import torch
 from torch import nn
+
+Shapes = tuple[tuple[int, ...], ...]
+
+_FEWEST: Final = 2
+"""Number of layers that must have gone before their successors came."""
+_NUM_COMPARED: Final = 8
+"""Number of elements that tell weights apart."""
 
 
 class MadeAnew:
-    """Compares the weights that no optimizer trains, from one loss to the next.
+    """Finds layers that are called once, and are gone when others like them come.
 
-    Args:
-        is_trained: Returns whether an optimizer that is known has a parameter.
+    Those that the script keeps where PyTorch does not look, such as global ones, are called again.
+
+    Attributes:
+        shapes: Shapes of the parameters of a layer that is made anew each time; empty if none is known.
     """
 
-    def __init__(self, is_trained: Callable[[nn.Parameter], bool]) -> None:
-        self._is_trained = is_trained
-        self._last: list[weakref.ref[nn.Parameter]] = []
-        self._last_shapes: tuple[tuple[int, ...], ...] = ()
+    def __init__(self) -> None:
+        self.shapes: Shapes = ()
+        self._waiting = collections.defaultdict[Any, list[weakref.ref[nn.Module]]](list)
+        self._elements: dict[Any, list[float]] = {}
+        self._num_gone: collections.Counter[Any] = collections.Counter()
 
-    def observe(self, weights: Iterable[nn.Parameter]) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of weight matrices in place of which the loss before had others; empty if there are none.
+    def is_kept(self, layer: nn.Module, inputs: tuple[Any, ...]) -> bool:
+        """Return whether a layer that runs within a model has run before; note it otherwise.
 
-        Args:
-            weights: The parameters of layers that a loss depends on.
+        A layer with the same numbers as the one before is a fixed filter, and one that gets data themselves may change
+        them at random on purpose.
         """
-        untrained = [weight for weight in weights if weight.ndim > 1 and not self._is_trained(weight)]
-        shapes = tuple(tuple(weight.shape) for weight in untrained)
-        now = set(map(id, untrained))
-        have_stayed = any(id(weight) in now for reference in self._last if (weight := reference()) is not None)
-        are_new = shapes == self._last_shapes and not have_stayed
-        self._last, self._last_shapes = [weakref.ref(weight) for weight in untrained], shapes
-        return shapes if are_new else ()
+        parameters = list(layer.parameters())
+        kind = type(layer), tuple(tuple(parameter.shape) for parameter in parameters)
+        waiting = self._waiting[kind]
+        if any(other() is layer for other in waiting):
+            return True
+        is_trained = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
+        elements = parameters[0].detach().reshape(-1)[:_NUM_COMPARED].tolist()
+        is_another = is_trained and elements != self._elements.get(kind, elements)
+        self._num_gone[kind] += is_another and any(other() is None for other in waiting)
+        self._elements[kind] = elements
+        self._waiting[kind] = [weakref.ref(layer), *(other for other in waiting if other() is not None)]
+        if self._num_gone[kind] >= _FEWEST:
+            self.shapes = kind[1]
+        return False

@@ -36,7 +36,6 @@ from sagemaker_debug_ext.hooks.auto.pytorch_functions import wrap_dropout, wrap_
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
-from sagemaker_debug_ext.hooks.program.autograd import weights_of
 from sagemaker_debug_ext.hooks.program.pytorch import LoadedData, loaded_data
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
@@ -73,7 +72,7 @@ class AutoHook(Hook):
         self._num_looks = 0
         self._have_run: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         super().__init__(*args, detect_losses=True, **kwargs)
-        self._made_anew = MadeAnew(self._program.trains)
+        self._made_anew = MadeAnew()
         self.mode_follows_model = True
 
     @property
@@ -182,21 +181,14 @@ class AutoHook(Hook):
         super()._on_backward(tensors)
 
     def _look_at_loss(self, tensors: Iterable[Any]) -> None:
-        """Record what goes wrong in a loss of the script's own, or before any loss, if it is among the first."""
+        """Record a loss of the script's own that goes wrong, if it is among the first."""
         if not self._last_shape or self._detector is None:
             return
         self._num_looks += 1
         with never_into_script(functools.partial(_report, "loss")):
-            starts = [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
-            news = [self._program.note_own_loss(loss, self._last_shape) for loss in self._detector.losses_among(starts)]
-            news += [self._program.note_made_anew(self._weights_made_anew(start)) for start in starts[:1]]
-            if any(news):
-                self._describe_program()
-
-    def _weights_made_anew(self, start: torch.Tensor) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of weights that belong to no model and were others for the loss before."""
-        known = {id(parameter) for root in self._roots for parameter in root.module.parameters()}
-        return self._made_anew.observe(weight for weight in weights_of(start) if id(weight) not in known)
+            for loss in self._detector.losses_among(tensors):
+                if self._program.note_own_loss(loss, self._last_shape):
+                    self._describe_program()
 
     @fail_safe
     def _on_backward_done(self) -> None:
@@ -238,19 +230,21 @@ class AutoHook(Hook):
         if self.records_functions:
             self._offer_numbered(f"{type(model).__name__}_input", data)
 
-    def join(self, module: nn.Module, inputs: tuple[Any, ...] = ()) -> None:
-        """Register a module whose forward pass is starting with some inputs."""
+    def join(self, module: nn.Module, inputs: tuple[Any, ...] = ()) -> bool:
+        """Register a module whose forward pass is starting with some inputs; return whether to, once it runs again."""
         model = self._running_model(module)
         path = None if model is None or _is_loss(module) else path_in_containers(module, model)
         if path is None and _is_keras_layer(module):  # whose model keeps it where PyTorch does not look
             path = str(module.name)
         if model is not None and path is not None:
             self._register_hidden_part(module, model, path)
-            return
+            return False
         is_further_loss = _is_loss(module) and self._has_model()  # may be trainable
         if _is_model(module) and not is_further_loss:
-            if model in self._have_run:  # a layer that this pass has made
-                return
+            if model in self._have_run and not self._made_anew.is_kept(module, inputs):
+                if self._program.note_made_anew(self._made_anew.shapes):
+                    self._describe_program()
+                return True
             self._bare_loop = None
             self.register_module(module)
             if compiled_call(module) is None:
@@ -259,6 +253,7 @@ class AutoHook(Hook):
             self.begin_step(module)
         else:
             self.register_loss(module)
+        return False
 
     def is_next_model(self, module: nn.Module) -> bool:
         """Return whether a module that shares layers with a model is another one, as where a new head is put on them.
@@ -341,7 +336,7 @@ class _Finder:
                 self._hook = self._make_hook()
                 self._hook.expect(self._bare_loop)
             self._num_of_class[type(module).__name__] += 1
-            self._hook.join(module, inputs)
+            self._known.difference_update(parts if self._hook.join(module, inputs) else ())
 
     def _make_hook(self) -> AutoHook:
         self._detector.detach()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import attrs
-from torch import Tensor, nn
+from torch import Tensor
 
 from sagemaker_debug_ext.store.format.program import LayerRecord, ReshapeRecord, SoftmaxRecord
 
@@ -217,18 +217,6 @@ def leaves_of(loss: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
             kept = [tensor for name in _OPERANDS if (tensor := saved_tensor(node, name)) is not None]
             data.update((id(tensor), tensor) for tensor in kept if tensor.ndim and not tensor.requires_grad)
     return tuple(trained.values())[::-1], tuple(data.values())[::-1]
-
-
-def weights_of(loss: Tensor) -> tuple[nn.Parameter, ...]:
-    """Return the parameters that the operations of layers take as they are, in the order of the computation."""
-    found: dict[int, nn.Parameter] = {}
-    for node in _all_before(loss.grad_fn):
-        for operand, _ in node.next_functions if kind_of(node) in OF_WEIGHTS else ():
-            while operand is not None and kind_of(operand) in RESHAPING:
-                operand = operand.next_functions[0][0]  # noqa: PLW2901 - what is before the reshape
-            if operand is not None and is_parameter(operand) and isinstance(operand.variable, nn.Parameter):
-                found.setdefault(id(operand.variable), operand.variable)
-    return tuple(found.values())[::-1]
 
 
 def _all_before(start: Any, most: int = _MOST_OF_ALL) -> Iterator[Any]:

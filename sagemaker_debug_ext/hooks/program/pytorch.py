@@ -150,13 +150,8 @@ class TorchProgram:
         self._optimizers.append(record)
         return True
 
-    def trains(self, parameter: nn.Parameter) -> bool:
-        """Return whether an optimizer that is known has a parameter."""
-        groups = (group for optimizer in self._held for group in optimizer.param_groups)
-        return any(other is parameter for group in groups for other in group["params"])
-
     def note_made_anew(self, shapes: tuple[tuple[int, ...], ...]) -> bool:
-        """Note the shapes of the weights of layers that each forward pass makes anew."""
+        """Note the shapes of the parameters of a layer that each forward pass makes anew."""
         has_news = bool(shapes) and not self._made_anew
         self._made_anew = self._made_anew or shapes
         return has_news

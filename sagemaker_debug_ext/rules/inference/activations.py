@@ -153,6 +153,13 @@ def reaches_layer_unchanged(view: StepView, name: str) -> bool:
     return not (is_normalised or is_computed)
 
 
+def joins_what_a_layer_gets(view: StepView, name: str) -> bool:
+    """Return whether a layer with a weight matrix gets an input of the model, alone or joined with others."""
+    given = view.value(name)
+    taken = (view.value(layer) for layer in inputs_of_matrices(view) if layer != name)
+    return given is not None and any(_holds(value, given) or _is_part(given, value) for value in taken)
+
+
 def is_normalised_next(view: StepView, name: str) -> bool:
     """Return whether the only layers that get an input of the model pass their outputs to batch normalisations.
 

@@ -194,7 +194,7 @@ class ProgramRecord:
             labels share names; empty where it trains a single model.
         not_compiled: Variables of a Keras model that are set to train, but were not when the function that trains the
             model was made, by their paths: only `compile` makes another one.
-        made_anew: Shapes of the weights of layers that each forward pass of a PyTorch model makes anew.
+        made_anew: Shapes of the parameters of a layer that each forward pass of a PyTorch model makes anew.
         is_weighted: Whether training weighs samples or their classes, so that its losses are not on the scale of
             validation losses.
         validates_in_training: Whether a custom loop in Keras tells the model to train also where it only computes the

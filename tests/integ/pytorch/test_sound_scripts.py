@@ -35,16 +35,21 @@ assert sum(type(thing) is nn.CrossEntropyLoss for thing in gc.get_objects()) < 2
 """
 
 NEW_LAYERS = """
+class Fixed(nn.Linear):
+    def __init__(self):
+        super().__init__(8, 3)
+        nn.init.eye_(self.weight)
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first, self.others = nn.Linear(6, 8), {{"last": nn.Linear(8, 3)}}
+        self.first, self.last = nn.Linear(6, 8), nn.Linear(6, 3)
     def forward(self, x):
-        return {last}(self.first(x))
+        return {answer}
 
-model = Net()
-optimizer = torch.optim.Adam([*model.parameters(), *model.others["last"].parameters()], lr=1e-2)
-for batch in batches:
+model, last = Net(), nn.Linear(8, 3)
+optimizer = torch.optim.Adam([*model.parameters(), *last.parameters()], lr=1e-2)
+for number, batch in enumerate(batches):
     optimizer.zero_grad()
     functional.cross_entropy(model(x[batch]), y[batch]).backward()
     optimizer.step()
@@ -166,8 +171,16 @@ for number, batch in enumerate(batches):
     ("script", "causes"),
     [
         pytest.param(NEW_LOSSES, [], id="a loss made anew for each step"),
-        pytest.param(NEW_LAYERS.format(last="nn.Linear(8, 3)"), ["parameters not trained"], id="a layer made anew"),
-        pytest.param(NEW_LAYERS.format(last="self.others['last']"), [], id="a layer that is hidden"),
+        pytest.param(
+            NEW_LAYERS.format(answer="nn.Linear(8, 3)(self.first(x))"), ["parameters not trained"], id="a new layer"
+        ),
+        pytest.param(
+            NEW_LAYERS.format(answer="last(self.first(x)) if number > 4 else self.last(x)"), [], id="a hidden layer"
+        ),
+        pytest.param(NEW_LAYERS.format(answer="self.last(x) + Fixed()(self.first(x))"), [], id="a fixed filter"),
+        pytest.param(
+            NEW_LAYERS.format(answer="self.last(nn.Linear(6, 6)(x)) + self.first(x)[:, :3]"), [], id="random inputs"
+        ),
         pytest.param(TASKS, [], id="a copy for each task"),
         pytest.param(OWN_LABELS, [], id="labels that the model makes for itself"),
         pytest.param(VALUES_OF_NEXT_STATES, [], id="values of next states"),

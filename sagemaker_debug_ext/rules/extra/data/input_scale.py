@@ -12,8 +12,8 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.extra.data._frozen_norms import NARROW, WIDE, FrozenNorms, follow_trained_layers
 from sagemaker_debug_ext.rules.inference.activations import (
-    inputs_of_matrices,
     is_normalised_next,
+    joins_what_a_layer_gets,
     reaches_layer_unchanged,
 )
 from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
@@ -156,12 +156,6 @@ def comes_near(view: StepView, targets: str, limit: float) -> bool:
     return False
 
 
-def a_layer_gets(view: StepView, limit: float) -> bool:
-    """Return whether what a layer with a weight matrix gets has a root mean square above a limit."""
-    scales = (view.statistic(name, largest_scale) for name in inputs_of_matrices(view))
-    return any(scale is not None and scale > limit for scale in scales)
-
-
 def is_spoilt(view: StepView) -> bool:
     """Return whether a loss is not finite, so that it says nothing of predictions."""
     return not all(map(math.isfinite, loss_values(view, LOSSES).values()))
@@ -179,9 +173,10 @@ class InputScale(TensorRule):
     pictures more than fifty at any: such features are alike for all samples until they are centred. Inputs are skipped
     if layers were saved and none with a weight matrix takes them unchanged: the model then scales them itself, for
     example by a normalisation. Further inputs of a PyTorch model may be times or masks, and only fire if they are too
-    large and some layer gets numbers above `max_scale`. Large inputs, and those far from 0, are skipped as well if a
-    batch normalisation follows each layer that gets them, and features have similar scales. The outputs of a Rescaling
-    layer of Keras are checked as well, because images that are scaled already may be scaled once more.
+    large, and a layer with a weight matrix gets them alone or beside others. Large inputs, and those far from 0, are
+    skipped as well if a batch normalisation follows each layer that gets them, and features have similar scales. The
+    outputs of a Rescaling layer of Keras are checked as well, because images that are scaled already may be scaled once
+    more.
 
     Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
     counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
@@ -262,8 +257,8 @@ class InputScale(TensorRule):
             is_beyond = are_numbers(view, name) and not (comes_near(view, name, high) or view.once(is_spoilt))
         elif is_beyond:
             cancels_out = not is_small and faint is None and is_normalised_next(view, name)
-            reaches_layer = a_layer_gets(view, high) if is_further else reaches_layer_unchanged(view, name)
-            is_beyond = reaches_layer and not cancels_out
+            reaches = joins_what_a_layer_gets if is_further else reaches_layer_unchanged
+            is_beyond = reaches(view, name) and not cancels_out
         length = self._streaks.observe(name, is_beyond)
         value, limit, kind = (largest, low, "largest magnitude") if is_small else (scale, high, "root mean square")
         if faint is not None:

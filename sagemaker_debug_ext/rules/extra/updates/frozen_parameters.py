@@ -166,7 +166,7 @@ class FrozenParameters(TensorRule):
     - A layer of Keras was set to train after the model was compiled, which was not compiled again: Keras goes on with
       the step that it has made for those that were set to train then.
 
-    It also fires, once, if the forward pass of a PyTorch model makes a layer with a weight matrix anew each time, which
+    It also fires, once, if the forward pass of a PyTorch model makes a layer anew each time, after trained ones, which
     ``sagemaker-debug run`` records: nothing of what it learns stays.
 
     A parameter that has changed before does not fire if it has a gradient, or if no gradient reaches it, because its
@@ -347,7 +347,7 @@ class FrozenParameters(TensorRule):
     def _issues_of_new_layers(self, view: StepView) -> list[Issue]:
         shapes = () if self._has_told_of_new or self.parameters["tensor_regex"] else view.program.made_anew
         self._has_told_of_new = self._has_told_of_new or bool(shapes)
-        message = f"A layer with a weight of shape {shapes[0]} {MADE_ANEW}." if shapes else ""
+        message = f"A layer with parameters of shape {shapes[0]} {MADE_ANEW}." if shapes else ""
         return [self.issue(view.step, message, advice=self.advice)] if shapes else []
 
     def _issues_of_frozen(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:

@@ -255,15 +255,25 @@ def test_issue_when_inputs_are_beyond_a_limit_then_has_that_limit(run_rule, scal
     assert (issue.value, issue.threshold) == (pytest.approx(scale), threshold)
 
 
+NUMBERS = RNG.normal(size=(9, 4))
+
+
 @pytest.mark.parametrize(
-    ("further", "product", "fires"),
-    [(400.0, 200.0, True), (1.0, 200.0, False), (400.0, 1.0, False), (1e-4, 1.0, False)],
+    ("scale", "joined", "fires"),
+    [
+        (400.0, np.hstack([np.ones((9, 2)), 400 * NUMBERS]), True),
+        (400.0, 400 * NUMBERS, True),
+        (1.0, np.hstack([np.ones((9, 2)), NUMBERS]), False),
+        (400.0, np.hstack([np.ones((9, 2)), NUMBERS]), False),
+        (400.0, 400 * np.ones((9, 6)), False),
+        (1e-4, np.hstack([np.ones((9, 2)), 1e-4 * NUMBERS]), False),
+    ],
+    ids=["joined", "alone", "scaled", "scaled by the model", "large for another reason", "tiny"],
 )
-def test_further_inputs_must_not_reach_a_layer_with_large_numbers(run_rule, further, product, fires):
-    """Numbers beside categories are multiplied by vectors; times and targets are large, too, but reach no layer."""
-    numbers = RNG.normal(size=(9, 4))
-    tensors = {"Net_input_0": np.ones((9, 2), int), "Net_input_1": further * numbers, "0_input_0": product * numbers}
-    steps = {(TRAIN, step): {**tensors, "Net_0.weight": np.ones((3, 4))} for step in range(3)}
+def test_further_inputs_must_be_scaled_if_a_layer_gets_them(run_rule, scale, joined, fires):
+    """Numbers come beside categories; times, masks and targets reach no layer."""
+    tensors = {"Net_input_0": np.ones((9, 2), int), "Net_input_1": scale * NUMBERS, "0_input_0": joined}
+    steps = {(TRAIN, step): {**tensors, "Net_0.weight": np.ones((3, joined.shape[1]))} for step in range(3)}
     assert bool(run_rule("InputScale", steps)) == fires
 
 
