@@ -71,8 +71,8 @@ class AutoHook(Hook):
         self._last_shape: tuple[int, ...] = ()
         self._num_looks = 0
         self._have_run: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        super().__init__(*args, detect_losses=True, **kwargs)
         self._made_anew = MadeAnew()
+        super().__init__(*args, detect_losses=True, **kwargs)
         self.mode_follows_model = True
 
     @property

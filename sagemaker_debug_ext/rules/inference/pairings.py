@@ -59,7 +59,7 @@ BROADCAST: Final = "broadcast"
 """Text of pairings of answers with targets of other samples or places."""
 
 POOLED: Final = "summed over all samples"
-"""Text of a loss that no longer tells its samples apart where it compares or weights them."""
+"""Text of a loss that compares targets of each sample with one sum of the answers of all."""
 
 OVER_SAMPLES: Final = "the softmax is over the samples of a batch instead of the classes"
 """Text of the pairing that answers show whatever the loss is."""
@@ -311,16 +311,12 @@ def problem_of_own_loss(program: ProgramRecord) -> str:
     """Return the problem of a loss that the script computes itself; empty if there is none, or it has no such loss."""
     for loss in program.losses:
         if loss.spread_shape:
-            return f"targets are {BROADCAST}, so the loss averages numbers of shape {_shape_text(loss.spread_shape)}"
+            text = str(loss.spread_shape).replace("-1", "N")
+            return f"targets are {BROADCAST}, so the loss averages numbers of shape {text}"
         if loss.pooled_shape:
-            shape = _shape_text(loss.pooled_shape)
-            return f"answers are {POOLED} before the loss compares them with targets of each, of shape {shape}"
+            of_each = f"targets of each, of shape {loss.pooled_shape}"
+            return f"answers are {POOLED} before the loss compares them with {of_each}"
     return ""
-
-
-def _shape_text(shape: tuple[int, ...]) -> str:
-    """Return a shape as text, with N for a length that is not known beforehand."""
-    return str(shape).replace("-1", "N")
 
 
 def problem_of_pairing(output: Output) -> str:
